@@ -1,0 +1,175 @@
+package monitor
+
+import (
+	"time"
+
+	"bullpen/internal/engine/keys"
+)
+
+// Snapshot is one consistent read of everything the collector knows. It is immutable once published: pages, /metrics
+// and alerts all read the last one.
+type Snapshot struct {
+	// At is when the pass ended, Took how long it lasted.
+	At   time.Time
+	Took time.Duration
+	// Err is the failure of the last pass, nil when it succeeded. After a failure the figures are those of the last
+	// successful pass and At is that pass's end.
+	Err error
+	// Queues is sorted by name, then prefix.
+	Queues []*Queue
+	Redis  Redis
+	// Dropped is how many found queues were left out because of the limit.
+	Dropped int
+}
+
+// Age is how old the figures are at now.
+func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.At) }
+
+// Queue finds a queue; nil if it is not there.
+func (s *Snapshot) Queue(prefix, name string) *Queue {
+	for _, q := range s.Queues {
+		if q.Name == name && q.Prefix == prefix {
+			return q
+		}
+	}
+	return nil
+}
+
+// Health is the verdict on a queue, worst first.
+type Health int
+
+// The verdicts, worst first.
+const (
+	NeedsAttention Health = iota
+	Watch
+	Healthy
+	PausedHealth
+	Quiet
+	UnknownHealth
+)
+
+// Queue is the state of one queue at the snapshot's time.
+type Queue struct {
+	keys.Queue
+	// Declared says the configuration names the queue; Discovered that its meta key exists.
+	Declared, Discovered bool
+	// Counts has every state of keys.States. Nil when they could not be read.
+	Counts map[keys.State]int64
+	// PausedList is the length of BullMQ 5.x's paused list; it is part of Counts[waiting].
+	PausedList int64
+	// Overdue is how many delayed jobs are due and not promoted.
+	Overdue int64
+	Paused  bool
+	// Version is meta's version field, "bullmq:6.7.0"; empty when absent.
+	Version string
+	// GlobalConcurrency is meta's bound on active jobs; 0 = none.
+	GlobalConcurrency int64
+	Limiter           Limiter
+	// Ceiling is how many jobs can run at once now; CeilingKnown is false when nobody can tell.
+	Ceiling      int64
+	CeilingKnown bool
+	// CeilingSource is "workers", "global", "declared" or "".
+	CeilingSource string
+	// Workers is how many workers are connected; WorkersKnown is false when CLIENT LIST is refused.
+	Workers      int64
+	WorkersKnown bool
+	// OldestWait is the age of the oldest ready job, 0 when none waits; AtLeast says it is a lower bound.
+	OldestWait        time.Duration
+	OldestWaitAtLeast bool
+	OldestActive      time.Duration
+	// NextDue is when the next delayed job becomes ready; zero when none is delayed.
+	NextDue       time.Time
+	Schedulers    int64
+	NextSchedule  time.Time
+	EventsEntries int64
+	// Totals since the queue exists, from sources that survive removal; Known says whether the source exists.
+	Added                    int64
+	Completed, FailedForGood int64
+	FinishedKnown            bool
+	// Rates per second over the last minute; negative changes are possible for Growth only.
+	Rate Rates
+	// History is one entry per closed minute, oldest first, at most 60.
+	History []Minute
+	Health  Health
+	// Reason is the sentence that explains Health ("No worker for 14 min"); Field names the figure that is the reason
+	// ("waiting", "failing", "oldest", "workers", "active", "delayed", "failed"), empty when none is.
+	Reason string
+	Field  string
+	// DeadLetter says the queue is a dead-letter store: no worker is expected.
+	DeadLetter bool
+}
+
+// Limiter is what can be seen of a queue's rate limit.
+type Limiter struct {
+	// Max and Duration are meta's or the declared ones; 0 = unknown or none.
+	Max      int64
+	Duration time.Duration
+	// Closed says no job may start now; TTL is until it opens; Manual that somebody closed it by hand.
+	Closed bool
+	TTL    time.Duration
+	Manual bool
+}
+
+// Rates are per second, measured over the last minute.
+type Rates struct {
+	Added, Started, Completed, Failed, Retried float64
+	// Growth is the change of the backlog.
+	Growth float64
+	// FailingShare is failed attempts among finished attempts over five minutes, 0..1; Attempts is how many there were.
+	FailingShare float64
+	Attempts     int64
+	// Known is false while the window is not filled or the source is missing.
+	Known bool
+}
+
+// Minute is what happened in one minute.
+type Minute struct {
+	Start                             time.Time
+	Added, Completed, Failed, Retried int64
+	// Wait and run time in milliseconds; 0 when none was seen.
+	WaitP50, WaitP95, RunP50, RunP95 float64
+	// Seen is how many finished attempts the percentiles are made of.
+	Seen int64
+}
+
+// Backlog is what a free slot could start now.
+func (q *Queue) Backlog() int64 {
+	return q.Counts[keys.Waiting] + q.Counts[keys.Prioritized] + q.Overdue
+}
+
+// Redis is what INFO says; Known is false before the first answer or when it is refused.
+type Redis struct {
+	Known, Up             bool
+	Alias                 string
+	Version, Mode, Role   string
+	MaxMemoryPolicy       string
+	UsedMemory, MaxMemory int64
+	SystemMemory          int64
+	Fragmentation         float64
+	AOFEnabled            bool
+	AOFLastWriteOK        bool
+	AOFLastRewriteOK      bool
+	RDBLastSaveOK         bool
+	RDBLastSave           time.Time
+	Loading               bool
+	StartTime             time.Time
+	ConnectedClients      int64
+	BlockedClients        int64
+	MaxClients            int64
+	EvictedKeys           int64
+	RejectedConnections   int64
+	Commands              int64
+	OpsPerSecond          float64
+	Errors                map[string]int64 // by code, from INFO errorstats
+	Latency               time.Duration    // of the last PING
+	// Embedded says the store runs inside this process and tells nothing about memory, clients or persistence.
+	Embedded bool
+	// History of used memory, one per minute, oldest first, at most 60.
+	MemoryHistory []MemoryPoint
+}
+
+// MemoryPoint is the memory used at a time.
+type MemoryPoint struct {
+	At   time.Time
+	Used int64
+}
