@@ -20,6 +20,8 @@ type Snapshot struct {
 	Redis  Redis
 	// Dropped is how many found queues were left out because of the limit.
 	Dropped int
+	// WorkersErr says why the workers could not be listed, naming the missing permission; empty when they could.
+	WorkersErr string
 }
 
 // Age is how old the figures are at now.
@@ -86,6 +88,9 @@ type Queue struct {
 	Added                    int64
 	Completed, FailedForGood int64
 	FinishedKnown            bool
+	// Totals are those of the event followers; TotalsKnown is false while nothing follows the queue's stream.
+	Totals      EventTotals
+	TotalsKnown bool
 	// Rates per second over the last minute; negative changes are possible for Growth only.
 	Rate Rates
 	// History is one entry per closed minute, oldest first, at most 60.
