@@ -1,0 +1,203 @@
+// The steps of a scenario, each as the calls a user of the package would make.
+
+// active describes what a fetch gave: the job, or why there is none.
+function active(side, args, job, limited, next) {
+  if (job) {
+    side.remember(args, job);
+    return { id: job.id, attemptsMade: job.attemptsMade, attemptsStarted: job.attemptsStarted };
+  }
+  return { id: null, limited: limited > 0, next: next || 0 };
+}
+
+// fetched reads the four-part reply of a finishing script.
+function fetched(side, args, reply) {
+  if (!Array.isArray(reply)) return null;
+  const [data, id, limited, next] = reply;
+  if (!data) return active(side, args, null, limited, next);
+  const worker = side.worker(args);
+  const job = worker.createJob(data, id);
+  job.token = args.token ?? 't';
+  return active(side, args, job);
+}
+
+async function fetch(side, worker, token) {
+  worker.limitUntil = 0;
+  if (side.version === 5) return worker.moveToActive(await worker.client, token, worker.opts.name);
+  return worker.moveToActive(token, worker.opts.name);
+}
+
+function failure(side, { message = 'boom', kind, stack, name }) {
+  const { UnrecoverableError } = side.lib;
+  const err = kind === 'unrecoverable' ? new UnrecoverableError(message) : new Error(message);
+  if (name) err.name = name;
+  err.stack = stack ?? `Error: ${message}`;
+  return err;
+}
+
+// outcomes are what a processor may do at the end of an attempt.
+const outcomes = {
+  return: async (side, job, token, value) => value,
+  fail: async (side, job, token, how) => {
+    throw failure(side, typeof how === 'string' ? { message: how } : how);
+  },
+  throw: async (side, job, token, value) => {
+    throw value;
+  },
+  rateLimit: async (side, job, token, ms, args) => {
+    await side.queue(args).rateLimit(ms);
+    throw side.lib.Worker.RateLimitError();
+  },
+  delay: async (side, job, token, ms) => {
+    await job.moveToDelayed(Date.now() + ms, token);
+    throw new side.lib.DelayedError();
+  },
+  wait: async (side, job, token) => {
+    await job.moveToWait(token);
+    throw new side.lib.WaitingError();
+  },
+  unserialisable: async () => 1n,
+};
+
+function view(job) {
+  if (!job) return null;
+  const { queue, scripts, backend, queueQualifiedName, toKey, debounceId, nextRepeatableJobId, token, ...fields } = job;
+  return JSON.parse(JSON.stringify(fields));
+}
+
+const ids = jobs => jobs.map(job => job?.id ?? null);
+
+export const steps = {
+  reset: side => side.reset(),
+
+  // adding
+  add: async (side, a) => (await side.queue(a).add(a.name ?? 'job', a.data, a.opts)).id,
+  addMany: async (side, a) => {
+    const added = [];
+    for (let i = 0; i < a.count; i++) added.push((await side.queue(a).add(a.name ?? 'job', { i }, a.opts)).id);
+    return added;
+  },
+  addBulk: async (side, a) => ids(await side.queue(a).addBulk(a.jobs)),
+  flow: async (side, a) => (await side.flows(a).add(a.flow, a.flowOpts)).job.id,
+
+  // working
+  take: async (side, a) => {
+    const worker = side.worker(a);
+    const job = await fetch(side, worker, a.token ?? 't');
+    return active(side, a, job, worker.limitUntil, worker.blockUntil);
+  },
+  complete: async (side, a) => {
+    const job = await side.job(a);
+    const reply = await job.moveToCompleted(a.value, a.token ?? 't', a.next ?? false);
+    side.forget(a);
+    return fetched(side, a, reply);
+  },
+  fail: async (side, a) => {
+    const job = await side.job(a);
+    const reply = await job.moveToFailed(failure(side, a), a.token ?? 't', a.next ?? false);
+    side.forget(a);
+    return fetched(side, a, reply);
+  },
+  // process takes one job and runs it as the worker's loop would, with a processor that ends as told. The errors the
+  // worker reports are the result.
+  process: async (side, a) => {
+    const worker = side.worker(a);
+    const token = a.token ?? 't';
+    side.errors = [];
+    const job = await fetch(side, worker, token);
+    if (!job) return { id: null, errors: side.errors };
+    let ran = false;
+    worker.processFn = async () => {
+      ran = true;
+      for (const { op, ...args } of a.during ?? []) {
+        await steps[op](side, { queue: a.queue, prefix: a.prefix, job: job.id, token, ...args });
+      }
+      const [[kind, value]] = Object.entries(a.outcome ?? { return: null });
+      return outcomes[kind](side, job, token, value, a);
+    };
+    const next = await worker.processJob(job, token, () => a.next ?? false);
+    if (next) side.remember(a, next);
+    return { id: job.id, ran, next: next?.id ?? null, errors: side.errors };
+  },
+  moveToDelayed: async (side, a) => {
+    const job = await side.job(a);
+    await job.moveToDelayed(Date.now() + a.delay, a.token ?? 't');
+    side.forget(a);
+  },
+  moveToWait: async (side, a) => {
+    const job = await side.job(a);
+    const ttl = await job.moveToWait(a.token ?? 't');
+    side.forget(a);
+    return ttl > 0;
+  },
+  moveToWaitingChildren: async (side, a) => {
+    const moved = await (await side.job(a)).moveToWaitingChildren(a.token ?? 't', a.opts ?? {});
+    if (moved) side.forget(a);
+    return moved;
+  },
+  extendLock: async (side, a) => (await side.job(a)).extendLock(a.token ?? 't', a.duration ?? 30000),
+  extendLocks: async (side, a) => side.worker(a).extendJobLocks(a.jobs, a.tokens, a.duration ?? 30000),
+  stalled: async (side, a) => {
+    const backend = side.worker(a).backend ?? side.worker(a).scripts;
+    return backend.moveStalledJobsToWait();
+  },
+
+  // the queue
+  pause: (side, a) => side.queue(a).pause(),
+  resume: (side, a) => side.queue(a).resume(),
+  isPaused: (side, a) => side.queue(a).isPaused(),
+  isMaxed: (side, a) => side.queue(a).isMaxed(),
+  rateLimit: (side, a) => side.queue(a).rateLimit(a.duration),
+  removeRateLimit: (side, a) => void side.queue(a).removeRateLimitKey(),
+  rateLimitTtl: async (side, a) => (await side.queue(a).getRateLimitTtl(a.max)) > 0,
+  globalConcurrency: async (side, a) => {
+    if (a.value > 0) await side.queue(a).setGlobalConcurrency(a.value);
+    else await side.queue(a).removeGlobalConcurrency();
+  },
+  globalRateLimit: async (side, a) => {
+    if (a.max > 0) await side.queue(a).setGlobalRateLimit(a.max, a.duration);
+    else await side.queue(a).removeGlobalRateLimit();
+  },
+  drain: (side, a) => side.queue(a).drain(a.delayed ?? false),
+  clean: async (side, a) => side.queue(a).clean(a.grace ?? 0, a.limit ?? 0, a.state),
+  obliterate: (side, a) => side.queue(a).obliterate({ force: a.force ?? false }),
+  retryJobs: (side, a) => side.queue(a).retryJobs({ state: a.state ?? 'failed', ...(a.opts ?? {}) }),
+  promoteJobs: (side, a) => side.queue(a).promoteJobs(a.opts ?? {}),
+  trimEvents: (side, a) => void side.queue(a).trimEvents(a.max),
+  removeOrphans: (side, a) => side.queue(a).removeOrphanedJobs(),
+  removeDedupKey: (side, a) => side.queue(a).removeDeduplicationKey(a.key),
+
+  // one job
+  promote: async (side, a) => (await side.job(a)).promote(),
+  changeDelay: async (side, a) => (await side.job(a)).changeDelay(a.delay),
+  changePriority: async (side, a) => (await side.job(a)).changePriority({ priority: a.priority, lifo: a.lifo }),
+  updateProgress: async (side, a) => (await side.job(a)).updateProgress(a.value),
+  updateData: async (side, a) => (await side.job(a)).updateData(a.value),
+  log: async (side, a) => (await side.job(a)).log(a.row),
+  addLog: async (side, a) => side.queue(a).addJobLog(String(a.job), a.row, a.keep),
+  clearLogs: async (side, a) => (await side.job(a)).clearLogs(a.keep),
+  logs: async (side, a) => side.queue(a).getJobLogs(String(a.job), a.start ?? 0, a.end ?? -1, a.asc ?? true),
+  remove: async (side, a) => side.queue(a).remove(String(a.job), { removeChildren: a.children ?? true }),
+  retry: async (side, a) => (await side.job(a)).retry(a.state ?? 'failed', a.opts ?? {}),
+
+  // reading
+  job: async (side, a) => view(await side.queue(a).getJob(String(a.job))),
+  state: async (side, a) => side.queue(a).getJobState(String(a.job)),
+  finished: async (side, a) => {
+    const backend = side.queue(a).backend ?? side.queue(a).scripts;
+    return backend.isFinished(String(a.job), false);
+  },
+  counts: async (side, a) =>
+    side.queue(a).getJobCounts('waiting', 'active', 'completed', 'delayed', 'failed', 'prioritized', 'waiting-children'),
+  count: async (side, a) => side.queue(a).count(),
+  countsPerPriority: async (side, a) => side.queue(a).getCountsPerPriority(a.priorities),
+  delayedCount: async (side, a) => side.queue(a).getDelayedCount(a.before),
+  ranges: async (side, a) => side.queue(a).getRanges(a.states, a.start ?? 0, a.end ?? -1, a.asc ?? false),
+  jobs: async (side, a) => ids(await side.queue(a).getJobs(a.states, a.start ?? 0, a.end ?? -1, a.asc ?? false)),
+  metrics: async (side, a) => side.queue(a).getMetrics(a.state),
+
+  // schedulers
+  upsertScheduler: async (side, a) =>
+    (await side.queue(a).upsertJobScheduler(a.scheduler, a.repeat, a.template))?.id ?? null,
+  removeScheduler: (side, a) => side.queue(a).removeJobScheduler(a.scheduler),
+  schedulers: (side, a) => side.queue(a).getJobSchedulers(),
+};
