@@ -1,0 +1,89 @@
+package jsonview
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Redact returns raw with every masked value replaced by the JSON string "masked"; the rest stays byte for byte. Text
+// that is not JSON and mentions a masked name becomes that string whole.
+func Redact(raw []byte, masked func(key string) bool) []byte {
+	v := Render(raw, Options{MaxBytes: 1, Masked: masked})
+	if !v.Valid {
+		if len(v.Tokens) == 1 && v.Tokens[0].Kind == Mask {
+			return []byte(`"` + MaskText + `"`)
+		}
+		return raw
+	}
+	p := printer{raw: raw}
+	var out []byte
+	from := 0
+	for p.pos < len(raw) {
+		switch raw[p.pos] {
+		case '{', '[':
+			p.stack = append(p.stack, raw[p.pos])
+			p.pos++
+		case '}', ']':
+			p.stack = p.stack[:len(p.stack)-1]
+			p.pos++
+		case '"':
+			isKey := p.isKey()
+			end := p.stringEnd(p.pos)
+			name := raw[p.pos:end]
+			p.pos = end
+			if !isKey || !masked(unquote(string(name))) {
+				continue
+			}
+			for isSpace(raw[p.pos]) || raw[p.pos] == ':' {
+				p.pos++
+			}
+			out = append(append(out, raw[from:p.pos]...), `"`+MaskText+`"`...)
+			p.pos = p.valueEnd(p.pos)
+			from = p.pos
+		default:
+			p.pos++
+		}
+	}
+	return append(out, raw[from:]...)
+}
+
+// MaskKeys returns the predicate for a list of names: any case, '-' and '_' alike. A name matches where its words stand
+// in the member's name, so that "token" hides accessToken and access_token, but not tokens.
+func MaskKeys(names []string) func(string) bool {
+	whole := make(map[string]bool, len(names))
+	var parts []string
+	for _, n := range names {
+		w := words(n)
+		whole[strings.ReplaceAll(w, "-", "")] = true
+		parts = append(parts, "-"+w+"-")
+	}
+	return func(key string) bool {
+		w := words(key)
+		if whole[strings.ReplaceAll(w, "-", "")] {
+			return true
+		}
+		for _, p := range parts {
+			if strings.Contains("-"+w+"-", p) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// words spells a name in lower case with a dash between its words: "apiKey", "API_KEY" and "api-key" are "api-key".
+func words(s string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range s {
+		switch {
+		case r == '-' || r == '_' || r == ' ' || r == '.':
+			r = '-'
+		case unicode.IsUpper(r) && lower:
+			b.WriteByte('-')
+		}
+		lower = unicode.IsLower(r) || unicode.IsDigit(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Trim(b.String(), "-")
+}
