@@ -1,0 +1,38 @@
+package scripts
+
+import (
+	"context"
+	"time"
+)
+
+// FinishedJob is one active job that ends, completed or failed for good.
+type FinishedJob struct {
+	Lock
+	Failed bool
+	// Result is the return value as JSON, or the failure reason as it is.
+	Result string
+	// Updates are fields and values to write, alternating: stacktrace, tm (lifecycle P14).
+	Updates []string
+	Keep    Keep
+	// Attempts is the total allowed by the job's options; it decides about the retries-exhausted event.
+	Attempts int
+}
+
+// FinishOptions hold for all jobs of a Finish.
+type FinishOptions struct {
+	// MetricsPoints is how many minutes of BullMQ's metrics are kept (features 4); 0 = none are written.
+	MetricsPoints int
+	// DeadLetter is the queue, under the same prefix, that gets a copy of each job that fails; "" = none. Name, data
+	// and stack traces are the job's, the id is "<queue>.<id>.<finishedOn>", and the option deadLetter tells where it
+	// came from: {queue, id, reason, attemptsMade, failedAt, opts}.
+	DeadLetter string
+	// Next, if given, takes jobs in the same step.
+	Next *FetchOptions
+}
+
+// Finish ends active jobs (lifecycle 8.6), with the bookkeeping of parents, deduplication and metrics. Codes:
+// JobMissing, LockMissing, WrongState, PendingChildren, LockMismatch, FailedChildren. The result of o.Next is nil
+// without it.
+func (r *Runner) Finish(ctx context.Context, t Target, now time.Time, jobs []FinishedJob, o FinishOptions) ([]Code, *Fetched, error) {
+	panic("stub")
+}

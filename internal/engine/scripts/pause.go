@@ -1,0 +1,9 @@
+package scripts
+
+import "context"
+
+// Pause keeps all workers from taking jobs of the queue (lifecycle 8.2).
+func (r *Runner) Pause(ctx context.Context, t Target) error { panic("stub") }
+
+// Resume undoes Pause and drains the list in which BullMQ 5.x kept waiting jobs meanwhile (lifecycle 8.3).
+func (r *Runner) Resume(ctx context.Context, t Target) error { panic("stub") }
