@@ -3,18 +3,9 @@
 package policy
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
-
-// Backoff says how long to wait before a retry.
-type Backoff struct {
-	Type   string        // "fixed" or "exponential"; "" = no backoff
-	Delay  time.Duration // of the first retry
-	Max    time.Duration // cap; 0 = none
-	Jitter float64       // 0..1
-}
 
 // Limiter bounds the jobs started per window across all workers and replicas.
 type Limiter struct {
@@ -32,7 +23,7 @@ type Keep struct {
 	Limit int64
 }
 
-// Policy of one queue. The zero value of a field means "not set"; Default fills in what BullMQ would do.
+// Policy of one queue. The zero value of a field means "not set"; WithDefaults fills in what BullMQ would do.
 type Policy struct {
 	Attempts           int
 	Backoff            Backoff
@@ -70,49 +61,64 @@ func (p Policy) WithDefaults() Policy {
 			p.FailedBudget = max(math.Pow(p.AttemptFailure, float64(p.Attempts)), 0.0001)
 		}
 	}
-	if p.Attempts == 0 {
-		p.Attempts = 1
-	}
 	if p.RetryAfter == nil {
 		yes := true
 		p.RetryAfter = &yes
-	}
-	if p.Concurrency == 0 {
-		p.Concurrency = 1
-	}
-	if p.LockDuration == 0 {
-		p.LockDuration = 30 * time.Second
-	}
-	if p.StalledInterval == 0 {
-		p.StalledInterval = 30 * time.Second
 	}
 	if p.MaxStalled == nil {
 		one := 1
 		p.MaxStalled = &one
 	}
-	if p.WaitTarget == 0 {
-		p.WaitTarget = 5 * time.Minute
+	if p.Limiter.Max > 0 {
+		fill(&p.Limiter.Scope, "worker")
 	}
-	if p.DeadLetterMax == 0 {
-		p.DeadLetterMax = 100
-	}
-	if p.Limiter.Max > 0 && p.Limiter.Scope == "" {
-		p.Limiter.Scope = "worker"
-	}
+	fill(&p.Attempts, 1)
+	fill(&p.Concurrency, 1)
+	fill(&p.LockDuration, 30*time.Second)
+	fill(&p.StalledInterval, 30*time.Second)
+	fill(&p.WaitTarget, 5*time.Minute)
+	fill(&p.DeadLetterMax, 100)
 	return p
 }
 
-// Over returns p with every field that p leaves unset taken from base.
-func (p Policy) Over(base Policy) Policy { panic("stub") }
-
-// Problem is a finding about a policy, naming the field in its YAML spelling.
-type Problem struct {
-	Field, Text string
-	// Warning is false for an error.
-	Warning bool
+// Over returns p with every field that p leaves unset taken from base. Retention rules are taken whole. A backoff that
+// names a type stands alone; one that does not adjusts base's backoff field by field.
+func (p Policy) Over(base Policy) Policy {
+	if p.Backoff.Type == "" {
+		p.Backoff = p.Backoff.over(base.Backoff)
+	}
+	if p.GlobalConcurrency == 0 && !p.ClearGlobal {
+		p.GlobalConcurrency, p.ClearGlobal = base.GlobalConcurrency, base.ClearGlobal
+	}
+	fill(&p.Attempts, base.Attempts)
+	fill(&p.RetryAfter, base.RetryAfter)
+	fill(&p.Concurrency, base.Concurrency)
+	fill(&p.Limiter.Max, base.Limiter.Max)
+	fill(&p.Limiter.Duration, base.Limiter.Duration)
+	fill(&p.Limiter.Scope, base.Limiter.Scope)
+	fill(&p.LockDuration, base.LockDuration)
+	fill(&p.LockRenew, base.LockRenew)
+	fill(&p.StalledInterval, base.StalledInterval)
+	fill(&p.MaxStalled, base.MaxStalled)
+	fill(&p.KeepCompleted, base.KeepCompleted)
+	fill(&p.KeepFailed, base.KeepFailed)
+	fill(&p.DeadLetter, base.DeadLetter)
+	fill(&p.MaxStartedAttempts, base.MaxStartedAttempts)
+	fill(&p.Timeout, base.Timeout)
+	fill(&p.WaitTarget, base.WaitTarget)
+	fill(&p.ProcessingTarget, base.ProcessingTarget)
+	fill(&p.AttemptFailure, base.AttemptFailure)
+	fill(&p.FailedBudget, base.FailedBudget)
+	fill(&p.DeadLetterMax, base.DeadLetterMax)
+	fill(&p.WorkersExpected, base.WorkersExpected)
+	fill(&p.WorkerConcurrency, base.WorkerConcurrency)
+	return p
 }
 
-func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Field, p.Text) }
-
-// Validate returns every error and warning that can be told from the values alone.
-func (p Policy) Validate() []Problem { panic("stub") }
+// fill sets *field to value where *field is not set.
+func fill[T comparable](field *T, value T) {
+	var unset T
+	if *field == unset {
+		*field = value
+	}
+}
