@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -20,8 +21,15 @@ type Snapshot struct {
 	Redis  Redis
 	// Dropped is how many found queues were left out because of the limit.
 	Dropped int
+	// Workers are all connected workers, by queue and name. They are also counted in Queue.Workers.
+	Workers []Worker
 	// WorkersErr says why the workers could not be listed, naming the missing permission; empty when they could.
 	WorkersErr string
+	// DiscoveryErr says why queues could not be searched for; empty when they could.
+	DiscoveryErr string
+	// Nodes has the figures of each master of a Cluster, in the order of their addresses; nil otherwise. Redis is
+	// their sum.
+	Nodes []Redis
 }
 
 // Age is how old the figures are at now.
@@ -35,6 +43,11 @@ func (s *Snapshot) Queue(prefix, name string) *Queue {
 		}
 	}
 	return nil
+}
+
+// compareQueues orders by name, then prefix.
+func compareQueues(a, b keys.Queue) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Prefix, b.Prefix))
 }
 
 // Health is the verdict on a queue, worst first.
@@ -55,6 +68,10 @@ type Queue struct {
 	keys.Queue
 	// Declared says the configuration names the queue; Discovered that its meta key exists.
 	Declared, Discovered bool
+	// Legacy marks what Bull 3 or 4 left behind (features 6.3). It is shown and never written to.
+	Legacy bool
+	// Unreadable says why Counts is nil: a refused command, or a key of the wrong type.
+	Unreadable string
 	// Counts has every state of keys.States. Nil when they could not be read.
 	Counts map[keys.State]int64
 	// PausedList is the length of BullMQ 5.x's paused list; it is part of Counts[waiting].
@@ -62,6 +79,8 @@ type Queue struct {
 	// Overdue is how many delayed jobs are due and not promoted.
 	Overdue int64
 	Paused  bool
+	// PausedSince is when the queue was seen to be paused; zero when it is not, or was before we looked.
+	PausedSince time.Time
 	// Version is meta's version field, "bullmq:6.7.0"; empty when absent.
 	Version string
 	// GlobalConcurrency is meta's bound on active jobs; 0 = none.
@@ -72,9 +91,11 @@ type Queue struct {
 	CeilingKnown bool
 	// CeilingSource is "workers", "global", "declared" or "".
 	CeilingSource string
-	// Workers is how many workers are connected; WorkersKnown is false when CLIENT LIST is refused.
-	Workers      int64
-	WorkersKnown bool
+	// Workers is how many workers are connected; WorkersKnown is false when CLIENT LIST is refused. BullpenWorkers of
+	// them announced themselves, with Announced jobs at once between them.
+	Workers                   int64
+	WorkersKnown              bool
+	BullpenWorkers, Announced int64
 	// OldestWait is the age of the oldest ready job, 0 when none waits; AtLeast says it is a lower bound.
 	OldestWait        time.Duration
 	OldestWaitAtLeast bool
@@ -93,6 +114,8 @@ type Queue struct {
 	TotalsKnown bool
 	// Rates per second over the last minute; negative changes are possible for Growth only.
 	Rate Rates
+	// StalledLastHour is how many jobs were recovered from a lost worker; 0 when TotalsKnown is false.
+	StalledLastHour int64
 	// History is one entry per closed minute, oldest first, at most 60.
 	History []Minute
 	Health  Health
@@ -117,24 +140,39 @@ type Limiter struct {
 
 // Rates are per second, measured over the last minute.
 type Rates struct {
+	// Started and Retried are 0 when the queue's TotalsKnown is false; Completed and Failed then come from BullMQ's
+	// metrics, or from the growth of the finished sets, which misses jobs that are not kept.
 	Added, Started, Completed, Failed, Retried float64
+	// Active is the mean number of active jobs.
+	Active float64
 	// Growth is the change of the backlog.
 	Growth float64
 	// FailingShare is failed attempts among finished attempts over five minutes, 0..1; Attempts is how many there were.
 	FailingShare float64
 	Attempts     int64
-	// Known is false while the window is not filled or the source is missing.
+	// Window is the time measured: a minute, or less when the queue was first read less than a minute ago.
+	Window time.Duration
+	// Known is false while less than 15 s have been seen.
 	Known bool
 }
 
 // Minute is what happened in one minute.
 type Minute struct {
-	Start                             time.Time
-	Added, Completed, Failed, Retried int64
+	Start time.Time
+	// Failed counts jobs that failed for good, Retried attempts that failed and were put back, Stalled recoveries.
+	Added, Completed, Failed, Retried, Stalled int64
 	// Wait and run time in milliseconds; 0 when none was seen.
 	WaitP50, WaitP95, RunP50, RunP95 float64
+	// RunMean is the mean run time in milliseconds; 0 when none was seen.
+	RunMean float64
 	// Seen is how many finished attempts the percentiles are made of.
 	Seen int64
+	// BacklogMin and BacklogMax are the least and the greatest backlog read, Busy the mean share of the ceiling in use
+	// (-1 when the ceiling is not known), Limited the share of reads that found the limiter closed. Reads is how many
+	// reads these are made of: 0 when the collector did not run.
+	BacklogMin, BacklogMax int64
+	Busy, Limited          float64
+	Reads                  int64
 }
 
 // Backlog is what a free slot could start now.
@@ -142,13 +180,37 @@ func (q *Queue) Backlog() int64 {
 	return q.Counts[keys.Waiting] + q.Counts[keys.Prioritized] + q.Overdue
 }
 
+// Worker is one worker, as CLIENT LIST or its own announcement shows it.
+type Worker struct {
+	Queue keys.Queue
+	// Name is the worker's own name, often empty.
+	Name string
+	// Addr is its address as Redis sees it, Connected for how long, Idle since its last command. Zero when only the
+	// announcement is known.
+	Addr            string
+	Connected, Idle time.Duration
+	// Bullpen says the worker announced itself; the rest is only known then.
+	Bullpen       bool
+	Host          string
+	PID           int
+	Concurrency   int
+	Version       string
+	PolicyHash    string
+	AnnouncedLast time.Time
+}
+
 // Redis is what INFO says; Known is false before the first answer or when it is refused.
 type Redis struct {
-	Known, Up             bool
-	Alias                 string
+	Known, Up bool
+	// Err says why INFO was refused; empty when it was not.
+	Err   string
+	Alias string
+	// Node is the address of a Cluster's node, empty otherwise.
+	Node                  string
 	Version, Mode, Role   string
 	MaxMemoryPolicy       string
 	UsedMemory, MaxMemory int64
+	PeakMemory            int64
 	SystemMemory          int64
 	Fragmentation         float64
 	AOFEnabled            bool
@@ -156,6 +218,7 @@ type Redis struct {
 	AOFLastRewriteOK      bool
 	RDBLastSaveOK         bool
 	RDBLastSave           time.Time
+	RDBChanges            int64 // writes since the last snapshot
 	Loading               bool
 	StartTime             time.Time
 	ConnectedClients      int64
@@ -169,8 +232,21 @@ type Redis struct {
 	Latency               time.Duration    // of the last PING
 	// Embedded says the store runs inside this process and tells nothing about memory, clients or persistence.
 	Embedded bool
-	// History of used memory, one per minute, oldest first, at most 60.
-	MemoryHistory []MemoryPoint
+	// Refusing says why Redis refuses writes now ("out of memory"); empty when it does not.
+	Refusing string
+	// ClockOffset is how far Redis's clock is ahead of ours; meaningful to about the round trip.
+	ClockOffset time.Duration
+	// History of used memory and of the round trip, one per minute, oldest first, at most 60.
+	MemoryHistory  []MemoryPoint
+	LatencyHistory []LatencyPoint
+	// Forecast says when memory is full at the pace of the last hour.
+	Forecast Forecast
+}
+
+// LatencyPoint is the round trip of the PINGs of a minute.
+type LatencyPoint struct {
+	At       time.Time
+	P50, P99 time.Duration
 }
 
 // MemoryPoint is the memory used at a time.
