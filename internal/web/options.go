@@ -1,0 +1,115 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
+	"bullpen/internal/monitor"
+)
+
+// Monitor is what the pages need of the collector.
+type Monitor interface {
+	Snapshot() *monitor.Snapshot
+	Subscribe() (ch <-chan *monitor.Snapshot, cancel func())
+	Policy(q keys.Queue) policy.Policy
+	Refresh()
+}
+
+// Options configure New.
+type Options struct {
+	// Monitor owns the figures. Required.
+	Monitor Monitor
+	// Queue returns the engine's queue, for lists, jobs and writes. Required.
+	Queue func(keys.Queue) (*engine.Queue, error)
+	// Metrics serves /metrics, Callback the HTTP worker's callback; nil leaves the address out.
+	Metrics, Callback http.Handler
+	// Ready says why the process is not ready; nil means it always is.
+	Ready func() error
+	// Auth tells who sends a request; nil makes everybody an administrator, which suits loopback only.
+	Auth Authenticator
+	// Audit records every attempt to write, also refused ones; nil logs only.
+	Audit Auditor
+	// BasePath is the path the dashboard is mounted under; default "".
+	BasePath string
+	// PublicURL is how others reach the dashboard; default none.
+	PublicURL string
+	// Version is shown in the foot; default "dev".
+	Version string
+	// Alias names the Redis on pages; default "default".
+	Alias string
+	// Prefix is the key prefix whose queues are addressed by name alone; default "bull".
+	Prefix string
+	// GroupSeparator splits queue names into groups; default ".".
+	GroupSeparator string
+	// Mask reports whether values of a member of a payload are hidden; default none are.
+	Mask func(key string) bool
+	// Tick is how often the monitor collects; default 1 s.
+	Tick time.Duration
+	// Zone is the time zone of exact times; default UTC.
+	Zone *time.Location
+	// ReadOnly refuses every write.
+	ReadOnly bool
+	// Logger defaults to one that discards.
+	Logger *slog.Logger
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Alias == "" {
+		o.Alias = "default"
+	}
+	if o.Prefix == "" {
+		o.Prefix = keys.DefaultPrefix
+	}
+	if o.GroupSeparator == "" {
+		o.GroupSeparator = "."
+	}
+	if o.Tick == 0 {
+		o.Tick = time.Second
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.BasePath = strings.Trim(o.BasePath, "/")
+	if o.BasePath != "" {
+		o.BasePath = "/" + o.BasePath
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	if o.Monitor == nil {
+		return errors.New("web: Monitor is required")
+	}
+	if o.Queue == nil {
+		return errors.New("web: Queue is required")
+	}
+	if strings.ContainsAny(o.BasePath, "?#%") {
+		return fmt.Errorf("web: BasePath %q must be a plain path", o.BasePath)
+	}
+	if o.PublicURL != "" {
+		u, err := url.Parse(o.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("web: PublicURL %q must be an http or https address", o.PublicURL)
+		}
+	}
+	return nil
+}

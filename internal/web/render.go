@@ -1,0 +1,208 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"bullpen/internal/monitor"
+	"bullpen/internal/words"
+	"bullpen/static"
+	"bullpen/templates"
+
+	"github.com/a-h/templ"
+	"github.com/labstack/echo/v4"
+)
+
+// staleTicks is how many missed passes make figures old.
+const staleTicks = 3
+
+// render writes a component, with children inside it, as a page. It renders to memory first, so that a failure can
+// still become an error page.
+func (s *Server) render(c echo.Context, status int, frame, content templ.Component) error {
+	var buf bytes.Buffer
+	ctx := templ.WithChildren(c.Request().Context(), content)
+	if err := frame.Render(ctx, &buf); err != nil {
+		return fmt.Errorf("render page: %w", err)
+	}
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.HTMLBlob(status, buf.Bytes())
+}
+
+// page fills the frame around a view.
+func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
+	p := templates.Page{
+		Title: v.title,
+		Base:  s.o.BasePath,
+		Style: s.asset(static.Style), Script: s.asset(static.Script), Icon: s.asset(static.Icon),
+		Where:   s.o.Alias + ", " + s.o.Prefix,
+		Nav:     s.nav(v.nav),
+		Query:   v.find,
+		Status:  s.status(r.snap, r.now),
+		Notices: append(s.flash(c), s.warnings(r.snap, r.now)...),
+		Foot:    s.foot(r.snap),
+	}
+	if s.has("/search") {
+		p.Find = s.links.to("/search")
+	}
+	if len(v.live) > 0 {
+		p.Topic = r.self()
+	}
+	return p
+}
+
+func (s *Server) asset(name string) string { return s.links.to("/static/" + s.files.Name(name)) }
+
+// nav lists the pages that exist; current is the path of the one shown.
+func (s *Server) nav(current string) []templates.NavLink {
+	var out []templates.NavLink
+	for _, n := range navigation {
+		if !s.has(n.path) {
+			continue
+		}
+		l := templates.NavLink{Label: n.label, URL: s.links.to(n.path), Current: n.path == current, Key: n.key}
+		if n.mark != nil {
+			l.Mark, l.Class, l.Meaning = n.mark(s)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func (s *Server) status(snap *monitor.Snapshot, now time.Time) templates.Status {
+	st := templates.Status{Tick: s.o.Tick.Milliseconds()}
+	if snap.At.IsZero() {
+		st.Text, st.Stale = "No figures yet", true
+		return st
+	}
+	age := snap.Age(now)
+	st.At = snap.At.UTC().Format(time.RFC3339Nano)
+	st.Stale = s.stale(snap, now)
+	st.Text = "Read " + words.Duration(age.Truncate(time.Second)) + " ago"
+	if st.Stale {
+		st.Text = words.Duration(age.Truncate(time.Second)) + " old"
+		if snap.Err != nil {
+			st.Text += ", not answering"
+		}
+	}
+	return st
+}
+
+func (s *Server) stale(snap *monitor.Snapshot, now time.Time) bool {
+	return snap.Age(now) > staleTicks*s.o.Tick+s.o.Tick/2
+}
+
+// warnings are what every page says about the figures it shows.
+func (s *Server) warnings(snap *monitor.Snapshot, now time.Time) []templates.Notice {
+	var out []templates.Notice
+	switch {
+	case snap.At.IsZero() && snap.Err != nil:
+		out = append(out, templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "Redis does not answer.",
+			Text: "No figures have been read yet: " + oneLine(snap.Err) + ". Bullpen tries again every few seconds."})
+	case snap.At.IsZero():
+		out = append(out, templates.Notice{Class: "s-delayed", Icon: "h-warn", Strong: "The first figures are being read.",
+			Text: "This page shows them as soon as they are there."})
+	case s.stale(snap, now):
+		n := templates.Notice{Class: "s-delayed", Icon: "h-warn",
+			Strong: "These figures are " + words.Duration(snap.Age(now).Truncate(time.Second)) + " old.",
+			Text:   "The last good read was at " + snap.At.In(s.o.Zone).Format("15:04:05") + ". Bullpen tries again every few seconds."}
+		if snap.Err != nil {
+			n.Text = "Redis does not answer (" + oneLine(snap.Err) + "). " + n.Text
+		}
+		out = append(out, n)
+	}
+	if s.o.ReadOnly {
+		out = append(out, templates.Notice{Class: "s-paused", Icon: "s-paused", Strong: "Read only.", Text: "This Bullpen changes nothing in Redis."})
+	}
+	return out
+}
+
+func (s *Server) foot(snap *monitor.Snapshot) templates.Foot {
+	f := templates.Foot{Zone: s.o.Zone.String(), Version: s.o.Version}
+	if !snap.At.IsZero() {
+		f.Read = s.clock(snap.At)
+		f.Took = words.Exact(snap.Took)
+	}
+	return f
+}
+
+// when writes t relative to now; the zero time is unknown.
+func (s *Server) when(t, now time.Time) templates.When {
+	if t.IsZero() {
+		return templates.When{}
+	}
+	w := templates.When{ISO: t.UTC().Format(time.RFC3339Nano), Exact: s.exact(t)}
+	switch d := now.Sub(t); {
+	case d < 0:
+		w.Text = "in " + ago(-d)
+	default:
+		w.Text = ago(d) + " ago"
+	}
+	return w
+}
+
+// ago is a span as lists show it: seconds up to two minutes, then the leading unit.
+func ago(d time.Duration) string {
+	if d < 2*time.Minute {
+		return words.Count(int64(d/time.Second)) + "\u00a0s"
+	}
+	return words.Roughly(d)
+}
+
+// clock writes t as a clock shows it.
+func (s *Server) clock(t time.Time) templates.When {
+	return templates.When{ISO: t.UTC().Format(time.RFC3339Nano), Text: t.In(s.o.Zone).Format("15:04:05"), Exact: s.exact(t)}
+}
+
+func (s *Server) exact(t time.Time) string {
+	return t.In(s.o.Zone).Format("2 January 2006, 15:04:05 MST")
+}
+
+// fail answers any error: problem+json under /api, a page with words elsewhere.
+func (s *Server) fail(err error, c echo.Context) {
+	p := asProblem(err)
+	if p.Status >= http.StatusInternalServerError {
+		s.log.Error("request failed", "path", c.Request().URL.Path, "err", err)
+	}
+	if c.Response().Committed {
+		return
+	}
+	if wantsJSON(c.Request()) {
+		s.answer(c, p.Status, "application/problem+json", p)
+		return
+	}
+	r := s.viewRequest(c, Identity{})
+	v := view{title: p.Title, status: p.Status, content: templates.ErrorPage(templates.Failure{Title: p.Title, Detail: p.Detail, Links: p.Links, Home: s.links.to("/")})}
+	if err := s.showView(c, r, v); err != nil {
+		s.log.Error("show error page", "err", err)
+		_ = c.String(http.StatusInternalServerError, p.Title)
+	}
+}
+
+// answer writes v as JSON.
+func (s *Server) answer(c echo.Context, status int, contentType string, v any) {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		s.log.Error("encode answer", "err", err)
+		status, b = http.StatusInternalServerError, []byte(`{"status":500,"title":"The answer could not be encoded"}`)
+	}
+	c.Response().Header().Set("Cache-Control", "no-store")
+	_ = c.Blob(status, contentType, append(b, '\n'))
+}
+
+// wantsJSON reports whether a program rather than a person asks.
+func wantsJSON(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/api/") || strings.Contains(r.Header.Get("Accept"), "application/json")
+}
+
+// oneLine is an error's first line, bounded.
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "…"
+	}
+	return line
+}

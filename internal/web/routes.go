@@ -1,0 +1,91 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+// navigation is the top bar, in order. A page shows up when its view exists.
+var navigation = []struct {
+	label, path, key string
+	// mark, if set, is a count beside the label with its class and meaning; "" shows none.
+	mark func(*Server) (text, class, meaning string)
+}{
+	{label: "Overview", path: "/", key: "o"},
+	{label: "Failures", path: "/failures", key: "f"},
+	{label: "Schedulers", path: "/schedulers", key: "s"},
+	{label: "Workers", path: "/workers", key: "w"},
+	{label: "Redis", path: "/redis", key: "r"},
+	{label: "Alerts", path: "/alerts", key: "t"},
+	{label: "Operations", path: "/operations", key: "p"},
+	{label: "Activity", path: "/activity", key: "a"},
+}
+
+// pages are the views by route pattern. A page that is not in here has no route and no link.
+func (s *Server) pages() map[string]viewFunc {
+	return map[string]viewFunc{}
+}
+
+// routes builds the router: pages, acts, the API, and what machines read.
+func (s *Server) routes() *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.HTTPErrorHandler = s.fail
+	e.Logger.SetLevel(7) // off: errors are logged by fail, requests by logRequests
+	e.Pre(s.stripBase)
+	e.Use(s.recover, s.secure, s.logRequests, s.compress(), budget)
+
+	for pattern, f := range s.pages() {
+		s.views[pattern] = f
+		e.GET(pattern, s.serve(f))
+	}
+	s.acts = s.actions()
+	for i := range s.acts {
+		a := &s.acts[i]
+		e.POST(a.Path, s.gate(a))
+		e.POST("/api/v1"+a.Path, s.gate(a))
+		if a.Ask != nil && s.views[a.Path] == nil {
+			e.GET(a.Path, s.serve(s.askView(a)))
+		}
+	}
+	e.GET("/static/:name", s.static)
+	e.GET("/favicon.ico", s.favicon)
+	e.GET("/healthz", s.healthz)
+	e.GET("/readyz", s.readyz)
+	if s.o.Metrics != nil {
+		e.GET("/metrics", echo.WrapHandler(s.o.Metrics))
+	}
+	if s.o.Callback != nil {
+		e.GET("/callback/:token", echo.WrapHandler(s.o.Callback))
+		e.POST("/callback/:token", echo.WrapHandler(s.o.Callback))
+	}
+	return e
+}
+
+func (s *Server) static(c echo.Context) error {
+	if !s.files.Serve(c.Response(), c.Request(), c.Param("name")) {
+		return echo.ErrNotFound
+	}
+	return nil
+}
+
+func (s *Server) favicon(c echo.Context) error {
+	if !s.files.Serve(c.Response(), c.Request(), "icon.svg") {
+		return echo.ErrNotFound
+	}
+	return nil
+}
+
+// healthz says that the process answers; it does not need Redis.
+func (s *Server) healthz(c echo.Context) error { return c.String(http.StatusOK, "ok\n") }
+
+// readyz says whether the process can do its work.
+func (s *Server) readyz(c echo.Context) error {
+	if s.o.Ready != nil {
+		if err := s.o.Ready(); err != nil {
+			return c.String(http.StatusServiceUnavailable, "not ready: "+oneLine(err)+"\n")
+		}
+	}
+	return c.String(http.StatusOK, "ready\n")
+}

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"bullpen/static"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Server is the dashboard. New makes one, Serve runs it until Shutdown.
+type Server struct {
+	o       Options
+	log     *slog.Logger
+	links   links
+	files   *static.Files
+	public  *url.URL // nil when there is none
+	flashes flashBox
+	views   map[string]viewFunc // by route pattern
+	acts    []Action
+	echo    *echo.Echo
+	http    *http.Server
+	// stopping is closed when Shutdown begins; every event stream selects on it.
+	stopping chan struct{}
+}
+
+// New validates o and builds the routes. It starts nothing.
+func New(o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	files, err := static.Load()
+	if err != nil {
+		return nil, fmt.Errorf("web: load static files: %w", err)
+	}
+	s := &Server{
+		o: o, log: o.Logger.With("component", "web"), files: files,
+		links:   links{base: o.BasePath, prefix: o.Prefix},
+		flashes: newFlashBox(o.BasePath), views: map[string]viewFunc{}, stopping: make(chan struct{}),
+	}
+	if o.PublicURL != "" {
+		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
+	}
+	s.echo = s.routes()
+	s.http = &http.Server{
+		Handler:           s.echo,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.http.RegisterOnShutdown(func() { close(s.stopping) })
+	return s, nil
+}
+
+// Handler serves one request; for tests and for callers with a server of their own.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// Serve answers requests on l until Shutdown; it then returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("web: serve: %w", err)
+	}
+	return nil
+}
+
+// Shutdown ends the event streams, waits for requests under way until ctx ends, and stops what runs in the background.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		return fmt.Errorf("web: shutdown: %w", err)
+	}
+	return nil
+}
+
+// has reports whether a page exists, so that nothing links to one that does not.
+func (s *Server) has(pattern string) bool { return s.views[pattern] != nil }
+
+// identify tells who sends a request.
+func (s *Server) identify(r *http.Request) (Identity, error) {
+	auth := s.o.Auth
+	if auth == nil {
+		auth = everybody{}
+	}
+	who, err := auth.Identify(r)
+	if err != nil {
+		return Identity{}, &Problem{Status: http.StatusUnauthorized, Title: "Please sign in", Detail: err.Error(), cause: err}
+	}
+	return who, nil
+}

@@ -1,0 +1,1 @@
+// Bullpen's only script. Every page works without it; it adds the live view, dialogs, ticking and keys.
