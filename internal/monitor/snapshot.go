@@ -209,6 +209,7 @@ type Redis struct {
 	Node                  string
 	Version, Mode, Role   string
 	MaxMemoryPolicy       string
+	AppendFsync           string // from CONFIG; empty when it is refused
 	UsedMemory, MaxMemory int64
 	PeakMemory            int64
 	SystemMemory          int64
