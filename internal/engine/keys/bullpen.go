@@ -1,0 +1,8 @@
+package keys
+
+// Own is the start of every key that is Bullpen's own and not part of BullMQ's data model.
+const Own = "bullpen:"
+
+// Presence returns the hash in which Bullpen's workers of the queue announce themselves (package presence). A hash tag
+// in the prefix puts it into the slot of the queue's other keys.
+func (q Queue) Presence() string { return Own + "workers:" + q.Qualified() }
