@@ -30,6 +30,19 @@ type Snapshot struct {
 	// Nodes has the figures of each master of a Cluster, in the order of their addresses; nil otherwise. Redis is
 	// their sum.
 	Nodes []Redis
+	// Parts says how each part of the collection went last: counts, info, clients, discovery, and events when streams
+	// are followed.
+	Parts []Part
+}
+
+// Part is how one part of the collection went the last time it ran.
+type Part struct {
+	// Name is one of "counts", "info", "clients", "discovery" and "events".
+	Name string
+	// Err is the failure, nil when it succeeded. Took is how long it ran, LastSuccess when it last ended well.
+	Err         error
+	Took        time.Duration
+	LastSuccess time.Time
 }
 
 // Age is how old the figures are at now.

@@ -1,0 +1,280 @@
+package monitor
+
+import (
+	"container/list"
+	"time"
+
+	"bullpen/internal/engine/keys"
+)
+
+// JobObserver is told the times of single jobs as their events are read, for histograms. Calls come from the readers'
+// goroutines and must not block.
+type JobObserver interface {
+	// JobWaited is called when an attempt starts, with the time since the job was ready to run.
+	JobWaited(q keys.Queue, wait time.Duration)
+	// JobRan is called when an attempt ends, completed or failed.
+	JobRan(q keys.Queue, completed bool, run time.Duration)
+	// JobEnded is called when a job ends for good, with the attempts it used.
+	JobEnded(q keys.Queue, attempts int)
+}
+
+// counter turns the events of one queue into totals. It does no I/O.
+type counter struct {
+	queue    keys.Queue
+	table    *jobTable
+	jobs     map[string]*list.Element
+	minutes  *minuteLog
+	observer JobObserver // may be nil
+	// waitTarget and runTarget are the policy's, in milliseconds; 0 = none.
+	waitTarget, runTarget int64
+	// fresh is what was counted since it was last taken.
+	fresh EventTotals
+}
+
+// jobFacts are fields of a job's hash, read right after a batch; they settle what events leave open.
+type jobFacts struct {
+	found                         bool
+	made, started, stalls, taken  int64 // atm, ats, stc; taken is processedOn in milliseconds
+	completedOrFailedLaterInBatch int64
+}
+
+// undecided returns the jobs of a batch with an event whose meaning only the job's hash tells: was an attempt used up
+// when it left active, or did it go back of its own accord?
+func (c *counter) undecided(batch []entry) map[string]jobFacts {
+	open := map[string]jobFacts{}
+	last := map[string]string{}
+	for i, e := range batch {
+		if e.job == "" {
+			continue
+		}
+		switch {
+		case e.backFromActive():
+			if !nextOf(batch, i).follows(e, eventStalled) {
+				open[e.job] = jobFacts{}
+			}
+		case e.kind == eventDelayed:
+			if leftActive(c.lastKind(last, e.job)) {
+				open[e.job] = jobFacts{}
+			}
+		}
+		last[e.job] = e.kind
+	}
+	return open
+}
+
+func (c *counter) lastKind(inBatch map[string]string, id string) string {
+	if kind, ok := inBatch[id]; ok {
+		return kind
+	}
+	if e, ok := c.jobs[id]; ok {
+		return e.Value.(*jobRecord).last
+	}
+	return ""
+}
+
+// leftActive reports whether a job delayed after an event of this kind may come from active. An unknown job does: new
+// ones are told by the added event just before.
+func leftActive(last string) bool { return last == eventActive || last == "" }
+
+func nextOf(batch []entry, i int) entry {
+	if i+1 < len(batch) {
+		return batch[i+1]
+	}
+	return entry{}
+}
+
+// count takes a batch in stream order. facts has an entry for every job undecided named. The last entry must not need
+// the one after it, unless the stream ends there.
+func (c *counter) count(batch []entry, facts map[string]jobFacts) {
+	for _, e := range batch {
+		if f, ok := facts[e.job]; ok && (e.kind == eventCompleted || e.kind == eventFailed) {
+			f.completedOrFailedLaterInBatch++
+			facts[e.job] = f
+		}
+	}
+	for i, e := range batch {
+		var prev entry
+		if i > 0 {
+			prev = batch[i-1]
+		}
+		c.one(prev, e, nextOf(batch, i), facts)
+	}
+}
+
+// one counts e; prev and next are its neighbours in the stream.
+func (c *counter) one(prev, e, next entry, facts map[string]jobFacts) {
+	minute := c.minutes.at(e.at)
+	switch e.kind {
+	case eventAdded:
+		r := c.table.touch(c, e.job)
+		*r = jobRecord{owner: c, id: e.job, last: e.kind, known: true}
+		minute.Added++
+	case eventWaiting:
+		c.waiting(e, next, facts)
+	case eventDelayed:
+		c.delayed(e, facts)
+	case eventActive:
+		c.active(e)
+	case eventCompleted:
+		c.fresh.Completed++
+		minute.Completed++
+		c.ended(e, true, facts)
+	case eventFailed:
+		minute.Failed++
+		c.failed(e, next, facts)
+	case eventStalled:
+		c.fresh.Stalled++
+		minute.Stalled++
+	case eventRemoved:
+		if e.prev != eventCompleted && e.prev != eventFailed {
+			c.fresh.Removed++
+		}
+		c.forget(e.job)
+	case eventDuplicated:
+		c.fresh.Duplicated++
+	case eventDeduplicated:
+		if !replaced(prev, e) {
+			c.fresh.Deduplicated++
+		}
+	case eventWaitingChildren:
+		c.table.touch(c, e.job).last = e.kind
+	}
+}
+
+// replaced reports whether a deduplicated event tells of a job that took the place of a delayed one, so that the add
+// was not dropped: its script removes the old job just before (features 3.2).
+func replaced(prev, e entry) bool {
+	return prev.kind == eventRemoved && prev.prev == eventDelayed && (prev.job == e.owner || prev.job == e.job)
+}
+
+// waiting counts a job that became ready: new, promoted, retried, stalled, put back or run again.
+func (c *counter) waiting(e, next entry, facts map[string]jobFacts) {
+	r := c.table.touch(c, e.job)
+	switch e.prev {
+	case "active":
+		if !next.follows(e, eventStalled) && r.usedUp(e, facts[e.job]) {
+			c.fresh.RetriedImmediate++
+			c.retried(r, e)
+		}
+	case eventDelayed:
+		c.fresh.Promoted++
+	case eventCompleted, eventFailed:
+		*r = jobRecord{owner: c, id: e.job}
+	}
+	r.ready = e.at
+	if e.prev == eventDelayed && r.due > 0 {
+		// A busy worker promotes late: the job was ready when its delay ended.
+		r.ready = min(e.at, r.due)
+	}
+	r.last, r.started, r.due = e.kind, 0, 0
+}
+
+// delayed counts a move into the delayed set. A job that only gets another due time is in it already.
+func (c *counter) delayed(e entry, facts map[string]jobFacts) {
+	r := c.table.touch(c, e.job)
+	switch {
+	case r.last == eventAdded, r.last == eventWaitingChildren:
+		c.fresh.DelayedScheduled++
+	case r.last == eventDelayed:
+	case leftActive(r.last) && r.usedUp(e, facts[e.job]):
+		c.fresh.RetriedBackoff++
+		c.fresh.DelayedBackoff++
+		c.retried(r, e)
+	default:
+		c.fresh.DelayedManual++
+	}
+	r.last, r.due, r.started, r.ready = e.kind, e.due, 0, 0
+}
+
+// usedUp says whether the attempt that ended with e counts. The hash was read after the batch, so attempts that ended
+// later in it are taken off. A job that is gone went on to its end, which a job put back for a while seldom does.
+func (r *jobRecord) usedUp(e entry, f jobFacts) bool {
+	if !f.found {
+		r.attempts++
+		return true
+	}
+	made := f.made - f.completedOrFailedLaterInBatch
+	if r.known {
+		if made <= int64(r.attempts) {
+			return false
+		}
+		r.attempts++
+		return true
+	}
+	// First seen in mid-life: starts that neither used up an attempt nor stalled were put back.
+	back := f.started - f.made - f.stalls
+	if f.taken > e.at {
+		back-- // it runs again
+	}
+	return back <= 0
+}
+
+func (c *counter) retried(r *jobRecord, e entry) {
+	c.minutes.at(e.at).Retried++
+	c.ran(r, e, false)
+}
+
+// active counts the start of an attempt. A wait that was not seen from its beginning counts as within the target.
+func (c *counter) active(e entry) {
+	r := c.table.touch(c, e.job)
+	c.fresh.Started++
+	wait := max(e.at-r.ready, 0)
+	if r.ready == 0 || c.waitTarget == 0 || wait <= c.waitTarget {
+		c.fresh.StartedWithinTarget++
+	}
+	if r.ready > 0 {
+		c.minutes.waited(e.at, wait)
+		if c.observer != nil {
+			c.observer.JobWaited(c.queue, millis(wait))
+		}
+	}
+	r.last, r.started, r.ready = e.kind, e.at, 0
+}
+
+// failed counts a job that failed for good. What follows in the stream tells the reason.
+func (c *counter) failed(e, next entry, facts map[string]jobFacts) {
+	exhausted := next.follows(e, eventExhausted)
+	switch {
+	case e.stalledOut:
+		c.fresh.FailedStalled++
+	case exhausted:
+		c.fresh.FailedExhausted++
+	default:
+		c.fresh.FailedUnrecoverable++
+	}
+	if r := c.table.touch(c, e.job); exhausted && next.made > 0 {
+		r.attempts, r.known = next.made-1, true
+	}
+	c.ended(e, false, facts)
+}
+
+// ended closes a job: its last attempt is over and it is not remembered any longer.
+func (c *counter) ended(e entry, completed bool, facts map[string]jobFacts) {
+	if f, ok := facts[e.job]; ok {
+		f.completedOrFailedLaterInBatch--
+		facts[e.job] = f
+	}
+	r := c.table.touch(c, e.job)
+	c.ran(r, e, completed)
+	if r.known && c.observer != nil {
+		c.observer.JobEnded(c.queue, r.attempts+1)
+	}
+	c.forget(e.job)
+}
+
+// ran observes the attempt that ended with e. A run that was not seen from its beginning counts as within the target.
+func (c *counter) ran(r *jobRecord, e entry, completed bool) {
+	run := max(e.at-r.started, 0)
+	if r.started == 0 || c.runTarget == 0 || run <= c.runTarget {
+		c.fresh.FinishedWithinTarget++
+	}
+	if r.started == 0 {
+		return
+	}
+	c.minutes.ran(e.at, run)
+	if c.observer != nil {
+		c.observer.JobRan(c.queue, completed, millis(run))
+	}
+}
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
