@@ -1,0 +1,117 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documented reads the rows of the tables in docs/configuration.md: first cell → second cell.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	rows := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, "/"), " | ")
+		name, ok := strings.CutPrefix(cells[0], "| `")
+		if !ok {
+			continue
+		}
+		name = strings.TrimSuffix(name, "`")
+		require.NotContains(t, rows, name, "described twice")
+		require.Len(t, cells, 4, "%s needs meaning and default", name)
+		rows[name] = cells[1]
+	}
+	return rows
+}
+
+// TestReference compares the tables of the documentation with what the code accepts.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{}
+	for _, k := range Keys() {
+		if strings.HasPrefix(k.Path, "defaults.") {
+			continue // the same keys as a queue's policy
+		}
+		path := strings.TrimPrefix(k.Path, "queues.<name>.policy.")
+		want[strings.TrimPrefix(path, "queues.<name>.worker.")] = k.Form
+	}
+	for _, s := range settings() {
+		name := "-" + s.flag
+		switch value := between(s.usage, "`"); {
+		case s.flag == "store":
+			name += " auto/child/memory"
+		case value != "":
+			name += " " + value
+		}
+		want[name] = "`" + s.env() + "`"
+	}
+	require.Equal(t, want, documented(t))
+}
+
+func between(s, quote string) string {
+	_, after, _ := strings.Cut(s, quote)
+	inner, _, _ := strings.Cut(after, quote)
+	return inner
+}
+
+// TestDefaultsAndQueuesTakeTheSamePolicy keeps the documentation's single policy table honest.
+func TestDefaultsAndQueuesTakeTheSamePolicy(t *testing.T) {
+	t.Parallel()
+	forms := map[string]string{}
+	for _, k := range Keys() {
+		forms[k.Path] = k.Form
+	}
+	for path, form := range forms {
+		if field, ok := strings.CutPrefix(path, "defaults."); ok {
+			require.Equal(t, form, forms["queues.<name>.policy."+field], path)
+		}
+	}
+}
+
+// TestEveryKeyHasAGoodSample proves that each key can be given: the good files together use all of them.
+func TestEveryKeyHasAGoodSample(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, file := range samples(t, "good") {
+		for _, k := range Keys() {
+			used[k.Path] = used[k.Path] || usesKey(t, file, k.Path)
+		}
+	}
+	for path, ok := range used {
+		if !strings.HasPrefix(path, "defaults.") {
+			require.True(t, ok, "no file in %s uses %s", filepath.Join("testdata", "good"), path)
+		}
+	}
+}
+
+// usesKey reports whether a file gives the key, whatever stands for <name> and [].
+func usesKey(t *testing.T, file, key string) bool {
+	t.Helper()
+	d := &decoder{env: lookup(directives(t, file, "env")), places: places{}}
+	var keys fileKeys
+	d.readFile(&Flags{given: map[string][]string{"config": {file}}}, &keys)
+	require.Empty(t, d.problems)
+	for path := range d.places {
+		if generic(path) == key {
+			return true
+		}
+	}
+	return false
+}
+
+func generic(path string) string {
+	path = strings.NewReplacer("[0]", "[]", "[1]", "[]").Replace(path)
+	if rest, ok := strings.CutPrefix(path, "queues."); ok {
+		for _, part := range []string{"policy", "worker"} {
+			if _, after, found := strings.Cut(rest, "."+part+"."); found {
+				return "queues.<name>." + part + "." + after
+			}
+		}
+	}
+	return path
+}
