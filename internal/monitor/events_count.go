@@ -18,8 +18,8 @@ type JobObserver interface {
 	JobEnded(q keys.Queue, attempts int)
 }
 
-// counter turns the events of one queue into totals. It does no I/O.
-type counter struct {
+// eventCounter turns the events of one queue into totals. It does no I/O.
+type eventCounter struct {
 	queue    keys.Queue
 	table    *jobTable
 	jobs     map[string]*list.Element
@@ -40,7 +40,7 @@ type jobFacts struct {
 
 // undecided returns the jobs of a batch with an event whose meaning only the job's hash tells: was an attempt used up
 // when it left active, or did it go back of its own accord?
-func (c *counter) undecided(batch []entry) map[string]jobFacts {
+func (c *eventCounter) undecided(batch []entry) map[string]jobFacts {
 	open := map[string]jobFacts{}
 	last := map[string]string{}
 	for i, e := range batch {
@@ -62,7 +62,7 @@ func (c *counter) undecided(batch []entry) map[string]jobFacts {
 	return open
 }
 
-func (c *counter) lastKind(inBatch map[string]string, id string) string {
+func (c *eventCounter) lastKind(inBatch map[string]string, id string) string {
 	if kind, ok := inBatch[id]; ok {
 		return kind
 	}
@@ -85,7 +85,7 @@ func nextOf(batch []entry, i int) entry {
 
 // count takes a batch in stream order. facts has an entry for every job undecided named. The last entry must not need
 // the one after it, unless the stream ends there.
-func (c *counter) count(batch []entry, facts map[string]jobFacts) {
+func (c *eventCounter) count(batch []entry, facts map[string]jobFacts) {
 	for _, e := range batch {
 		if f, ok := facts[e.job]; ok && (e.kind == eventCompleted || e.kind == eventFailed) {
 			f.completedOrFailedLaterInBatch++
@@ -102,7 +102,7 @@ func (c *counter) count(batch []entry, facts map[string]jobFacts) {
 }
 
 // one counts e; prev and next are its neighbours in the stream.
-func (c *counter) one(prev, e, next entry, facts map[string]jobFacts) {
+func (c *eventCounter) one(prev, e, next entry, facts map[string]jobFacts) {
 	minute := c.minutes.at(e.at)
 	switch e.kind {
 	case eventAdded:
@@ -148,7 +148,7 @@ func replaced(prev, e entry) bool {
 }
 
 // waiting counts a job that became ready: new, promoted, retried, stalled, put back or run again.
-func (c *counter) waiting(e, next entry, facts map[string]jobFacts) {
+func (c *eventCounter) waiting(e, next entry, facts map[string]jobFacts) {
 	r := c.table.touch(c, e.job)
 	switch e.prev {
 	case "active":
@@ -170,7 +170,7 @@ func (c *counter) waiting(e, next entry, facts map[string]jobFacts) {
 }
 
 // delayed counts a move into the delayed set. A job that only gets another due time is in it already.
-func (c *counter) delayed(e entry, facts map[string]jobFacts) {
+func (c *eventCounter) delayed(e entry, facts map[string]jobFacts) {
 	r := c.table.touch(c, e.job)
 	switch {
 	case r.last == eventAdded, r.last == eventWaitingChildren:
@@ -209,13 +209,13 @@ func (r *jobRecord) usedUp(e entry, f jobFacts) bool {
 	return back <= 0
 }
 
-func (c *counter) retried(r *jobRecord, e entry) {
+func (c *eventCounter) retried(r *jobRecord, e entry) {
 	c.minutes.at(e.at).Retried++
 	c.ran(r, e, false)
 }
 
 // active counts the start of an attempt. A wait that was not seen from its beginning counts as within the target.
-func (c *counter) active(e entry) {
+func (c *eventCounter) active(e entry) {
 	r := c.table.touch(c, e.job)
 	c.fresh.Started++
 	wait := max(e.at-r.ready, 0)
@@ -225,14 +225,14 @@ func (c *counter) active(e entry) {
 	if r.ready > 0 {
 		c.minutes.waited(e.at, wait)
 		if c.observer != nil {
-			c.observer.JobWaited(c.queue, millis(wait))
+			c.observer.JobWaited(c.queue, ofMillis(wait))
 		}
 	}
 	r.last, r.started, r.ready = e.kind, e.at, 0
 }
 
 // failed counts a job that failed for good. What follows in the stream tells the reason.
-func (c *counter) failed(e, next entry, facts map[string]jobFacts) {
+func (c *eventCounter) failed(e, next entry, facts map[string]jobFacts) {
 	exhausted := next.follows(e, eventExhausted)
 	switch {
 	case e.stalledOut:
@@ -249,7 +249,7 @@ func (c *counter) failed(e, next entry, facts map[string]jobFacts) {
 }
 
 // ended closes a job: its last attempt is over and it is not remembered any longer.
-func (c *counter) ended(e entry, completed bool, facts map[string]jobFacts) {
+func (c *eventCounter) ended(e entry, completed bool, facts map[string]jobFacts) {
 	if f, ok := facts[e.job]; ok {
 		f.completedOrFailedLaterInBatch--
 		facts[e.job] = f
@@ -263,7 +263,7 @@ func (c *counter) ended(e entry, completed bool, facts map[string]jobFacts) {
 }
 
 // ran observes the attempt that ended with e. A run that was not seen from its beginning counts as within the target.
-func (c *counter) ran(r *jobRecord, e entry, completed bool) {
+func (c *eventCounter) ran(r *jobRecord, e entry, completed bool) {
 	run := max(e.at-r.started, 0)
 	if r.started == 0 || c.runTarget == 0 || run <= c.runTarget {
 		c.fresh.FinishedWithinTarget++
@@ -273,8 +273,8 @@ func (c *counter) ran(r *jobRecord, e entry, completed bool) {
 	}
 	c.minutes.ran(e.at, run)
 	if c.observer != nil {
-		c.observer.JobRan(c.queue, completed, millis(run))
+		c.observer.JobRan(c.queue, completed, ofMillis(run))
 	}
 }
 
-func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+func ofMillis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

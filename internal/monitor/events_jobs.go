@@ -8,7 +8,7 @@ const maxJobs = 100_000
 // jobRecord is what is remembered of a job between two of its events. Times are milliseconds since the epoch, 0 when
 // not seen.
 type jobRecord struct {
-	owner *counter
+	owner *eventCounter
 	id    string
 	// last is the last event's kind.
 	last string
@@ -26,7 +26,7 @@ type jobTable struct {
 }
 
 // touch returns the record of a job of c, new if there is none.
-func (t *jobTable) touch(c *counter, id string) *jobRecord {
+func (t *jobTable) touch(c *eventCounter, id string) *jobRecord {
 	if e, ok := c.jobs[id]; ok {
 		t.recent.MoveToFront(e)
 		return e.Value.(*jobRecord)
@@ -41,7 +41,7 @@ func (t *jobTable) touch(c *counter, id string) *jobRecord {
 }
 
 // forget drops a job.
-func (c *counter) forget(id string) {
+func (c *eventCounter) forget(id string) {
 	if e, ok := c.jobs[id]; ok {
 		c.table.recent.Remove(e)
 		delete(c.jobs, id)
@@ -49,7 +49,7 @@ func (c *counter) forget(id string) {
 }
 
 // forgetAll drops every job of the queue: after a gap nothing that is remembered can be trusted.
-func (c *counter) forgetAll() {
+func (c *eventCounter) forgetAll() {
 	for id := range c.jobs {
 		c.forget(id)
 	}

@@ -63,6 +63,11 @@ type minuteLog struct {
 	closed []Minute
 }
 
+// newMinuteLog begins with the minute of now.
+func newMinuteLog(now time.Time) *minuteLog {
+	return &minuteLog{open: Minute{Start: now.Truncate(time.Minute)}}
+}
+
 // at returns the minute that an event at ms belongs to, closing those before. Events that come late count in the open
 // minute. The result is good until the next call.
 func (l *minuteLog) at(ms int64) *Minute {
@@ -72,14 +77,9 @@ func (l *minuteLog) at(ms int64) *Minute {
 
 func (l *minuteLog) roll(now time.Time) {
 	start := now.Truncate(time.Minute)
-	if l.open.Start.IsZero() {
-		l.open.Start = start
-		return
+	if start.After(l.open.Start) {
+		l.close(start)
 	}
-	if !start.After(l.open.Start) {
-		return
-	}
-	l.close(start)
 }
 
 // close ends the open minute and opens the one that begins at next; minutes between them were empty.
@@ -122,8 +122,6 @@ func (l *minuteLog) ran(at, ms int64) {
 
 // minutes returns the minutes closed by now, oldest first, at most maxMinutes.
 func (l *minuteLog) minutes(now time.Time) []Minute {
-	if !l.open.Start.IsZero() {
-		l.roll(now.Add(-minuteGrace))
-	}
+	l.roll(now.Add(-minuteGrace))
 	return l.closed
 }
