@@ -28,6 +28,13 @@ var (
 	ErrFailedChildren = errors.New("job has at least one failed child")
 	// ErrLocked means a worker holds the job, so it cannot be removed now.
 	ErrLocked = errors.New("job is locked by a worker")
+	// ErrMoved is returned by a handler that has moved its job itself (Job.MoveToDelayed, MoveToWait,
+	// MoveToWaitingChildren): the worker then neither completes nor fails it.
+	ErrMoved = errors.New("job was moved by its handler")
+	// ErrStopping is the cause of a handler's cancelled context when its worker stops; the job is handed back.
+	ErrStopping = errors.New("worker is stopping")
+	// ErrLockLost is the cause of a handler's cancelled context when the job's lock is gone: another worker may have it.
+	ErrLockLost = errors.New("lock of the job was lost")
 	// ErrInvalid means an argument was refused before anything was written. The wrapping *FieldError names the field.
 	ErrInvalid = errors.New("invalid argument")
 )
