@@ -6,6 +6,9 @@
 import { setClock } from './clock.mjs';
 import { createInterface } from 'node:readline';
 
+// The frames of a stack are this program's own; what is compared is the line above them.
+Error.stackTraceLimit = 0;
+
 const [{ Side }, { steps }] = await Promise.all([import('./side.mjs'), import('./steps.mjs')]);
 const sides = new Map();
 

@@ -66,7 +66,17 @@ function view(job) {
 
 const ids = jobs => jobs.map(job => job?.id ?? null);
 
+async function endAll(side, a, end) {
+  const ended = [];
+  for (let got = await steps.take(side, a); got?.id; got = await steps.take(side, a)) {
+    await end(side, { ...a, job: got.id, value: got.id });
+    ended.push(got.id);
+  }
+  return ended;
+}
+
 export const steps = {
+  redis: async (side, a) => void (await side.connection.call(...a.words)),
   reset: side => side.reset(),
 
   // adding
@@ -74,6 +84,12 @@ export const steps = {
   addMany: async (side, a) => {
     const added = [];
     for (let i = 0; i < a.count; i++) added.push((await side.queue(a).add(a.name ?? 'job', { i }, a.opts)).id);
+    return added;
+  },
+  // addEach adds one job of each set of options; the time does not move between them.
+  addEach: async (side, a) => {
+    const added = [];
+    for (const [i, opts] of a.jobs.entries()) added.push((await side.queue(a).add(`job${i}`, { i }, opts)).id);
     return added;
   },
   addBulk: async (side, a) => ids(await side.queue(a).addBulk(a.jobs)),
@@ -85,6 +101,24 @@ export const steps = {
     const job = await fetch(side, worker, a.token ?? 't');
     return active(side, a, job, worker.limitUntil, worker.blockUntil);
   },
+  takeMany: async (side, a) => {
+    const got = [];
+    for (let i = 0; i < a.count; i++) got.push((await steps.take(side, a)).id);
+    return got;
+  },
+  // takeRaw runs the script alone: what a worker does with the job of a scheduler is left out.
+  takeRaw: async (side, a) => {
+    const worker = side.worker(a);
+    const token = a.token ?? 't';
+    const reply =
+      side.version === 5
+        ? await worker.scripts.moveToActive(await worker.client, token, worker.opts.name)
+        : await worker.backend.moveToActive(token, worker.opts.name);
+    return fetched(side, a, reply);
+  },
+  // completeAll and failAll end every job of the queue, one after the other, in one millisecond.
+  completeAll: async (side, a) => endAll(side, a, steps.complete),
+  failAll: async (side, a) => endAll(side, a, steps.fail),
   complete: async (side, a) => {
     const job = await side.job(a);
     const reply = await job.moveToCompleted(a.value, a.token ?? 't', a.next ?? false);
@@ -186,8 +220,12 @@ export const steps = {
     const backend = side.queue(a).backend ?? side.queue(a).scripts;
     return backend.isFinished(String(a.job), false);
   },
-  counts: async (side, a) =>
-    side.queue(a).getJobCounts('waiting', 'active', 'completed', 'delayed', 'failed', 'prioritized', 'waiting-children'),
+  // counts of 5.x list the paused jobs apart; they are waiting too.
+  counts: async (side, a) => {
+    const states = ['waiting', 'active', 'completed', 'delayed', 'failed', 'prioritized', 'waiting-children'];
+    const { paused = 0, ...counts } = await side.queue(a).getJobCounts(...states);
+    return { ...counts, waiting: counts.waiting + paused };
+  },
   count: async (side, a) => side.queue(a).count(),
   countsPerPriority: async (side, a) => side.queue(a).getCountsPerPriority(a.priorities),
   delayedCount: async (side, a) => side.queue(a).getDelayedCount(a.before),

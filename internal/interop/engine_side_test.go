@@ -1,0 +1,186 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/scripts"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// engineSide plays the steps on our engine: queue and job steps by its Queue, the moves of a worker that is driven by
+// hand by the transitions themselves, and "process" by a Worker.
+type engineSide struct {
+	client *redis.Client
+	runner *scripts.Runner
+	taken  map[string]*engine.Job // by full key, as they were when taken
+	now    time.Time
+	// legacyPause makes every queue keep the lists of BullMQ 5.x.
+	legacyPause bool
+}
+
+func newEngineSide(c *redis.Client) *engineSide {
+	return &engineSide{client: c, runner: scripts.New(c), taken: map[string]*engine.Job{}}
+}
+
+func (s *engineSide) redis() *redis.Client { return s.client }
+
+func (s *engineSide) reset(context.Context) error {
+	s.taken = map[string]*engine.Job{}
+	return nil
+}
+
+// call is one step on the engine: its arguments and the queue they name.
+type call struct {
+	*engineSide
+	args
+	q *engine.Queue
+}
+
+// args are the arguments of all steps together.
+type args struct {
+	Queue, Prefix, Name, Job, Token          string
+	Kind, Row, State, Key, Stack             string
+	Message                                  *string
+	Data, Opts, Value, Defaults, Flow        json.RawMessage
+	Jobs, Outcome, States                    json.RawMessage
+	Tokens, Words                            []string
+	During                                   []json.RawMessage
+	Worker                                   workerArgs
+	Next, Force, LIFO, Asc                   bool
+	Delayed                                  bool
+	Children                                 *bool
+	Delay, Duration, Grace                   float64
+	Count, Keep, Max, Limit, Priority, Start int
+	End                                      *int64
+	Priorities                               []int
+}
+
+// workerArgs are the options of a worker, by BullMQ's names.
+type workerArgs struct {
+	Name            string
+	LockDuration    float64
+	Limiter         *struct{ Max, Duration int }
+	MaxStalledCount *int
+	MaxStarted      int             `json:"maxStartedAttempts"`
+	KeepCompleted   json.RawMessage `json:"removeOnComplete"`
+	KeepFailed      json.RawMessage `json:"removeOnFail"`
+	Backoff         *float64
+	Metrics         struct{ MaxDataPoints int }
+}
+
+func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }
+
+func (s *engineSide) do(ctx context.Context, now time.Time, st step) (json.RawMessage, error) {
+	s.now = now
+	c := call{engineSide: s}
+	c.args = args{Queue: "q", Prefix: keys.DefaultPrefix, Token: "t", Asc: st.Op == "logs"}
+	if err := json.Unmarshal(st.Args, &c.args); err != nil {
+		return nil, fmt.Errorf("arguments of %s: %w", st.Op, err)
+	}
+	run, ok := engineSteps[st.Op]
+	if !ok {
+		return nil, fmt.Errorf("the engine has no step %s", st.Op)
+	}
+	defaults, err := s.options(ctx, c.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	c.q, err = engine.NewQueue(engine.QueueOptions{
+		Client: s.client, Prefix: c.Prefix, Name: c.Queue, Defaults: defaults,
+		LegacyPause: s.legacyPause, Clock: func() time.Time { return s.now },
+	})
+	if err != nil {
+		return nil, err
+	}
+	result, err := run(ctx, c)
+	if err != nil {
+		return nil, asStepError(err)
+	}
+	if raw, ok := result.(json.RawMessage); ok {
+		return raw, nil
+	}
+	return json.Marshal(result)
+}
+
+// asStepError makes of a refusal what the driver makes of it; anything else stays and ends the test.
+func asStepError(err error) error {
+	var code *engine.CodeError
+	var refused *stepError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &code) && code.Code > -20:
+		return &stepError{Code: code.Code, Message: code.Message}
+	case errors.As(err, &code), errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrLocked):
+		return &stepError{Message: err.Error()}
+	}
+	return err
+}
+
+// scratch is the database in which options are decoded.
+const scratch = 9
+
+// options reads a producer's options as the engine reads stored ones, whose names may be long too.
+func (s *engineSide) options(ctx context.Context, text json.RawMessage) (engine.JobOptions, error) {
+	if len(text) == 0 || string(text) == "null" {
+		return engine.JobOptions{}, nil
+	}
+	o := *s.client.Options()
+	o.DB = scratch
+	client := redis.NewClient(&o)
+	defer client.Close()
+	q, err := engine.NewQueue(engine.QueueOptions{Client: client, Name: "options"})
+	if err != nil {
+		return engine.JobOptions{}, err
+	}
+	if err := client.HSet(ctx, q.JobKey("o"), "name", "o", "data", "{}", "opts", string(text)).Err(); err != nil {
+		return engine.JobOptions{}, err
+	}
+	job, err := q.Job(ctx, "o")
+	if err != nil {
+		return engine.JobOptions{}, err
+	}
+	return job.Opts, job.Fault()
+}
+
+// spec is one job of a batch.
+type spec struct {
+	Name       string
+	Data, Opts json.RawMessage
+}
+
+func (c call) specs(ctx context.Context, list []spec) ([]engine.JobSpec, error) {
+	out := make([]engine.JobSpec, len(list))
+	for i, sp := range list {
+		o, err := c.options(ctx, sp.Opts)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = engine.JobSpec{Name: sp.Name, Data: sp.Data, Options: o}
+	}
+	return out, nil
+}
+
+// add adds jobs one by one and returns their ids.
+func (c call) add(ctx context.Context, list ...spec) ([]string, error) {
+	specs, err := c.specs(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(specs))
+	for i, sp := range specs {
+		job, err := c.q.Add(ctx, sp.Name, sp.Data, sp.Options)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = job.ID
+	}
+	return ids, nil
+}
