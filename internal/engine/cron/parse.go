@@ -67,8 +67,8 @@ var fields = [6]field{
 	{"day of week", 0, 7, "*"},
 }
 
-// drawOrder is the order in which the fields draw their hashed value.
-var drawOrder = [6]int{0, 1, 2, 4, 3, 5}
+// order is the one in which fields draw their hashed value and are read: the month before the days it has.
+var order = [6]int{0, 1, 2, 4, 3, 5}
 
 func alias(text string) string {
 	switch text {
@@ -109,13 +109,14 @@ func Parse(pattern, hashSeed string) (*Schedule, error) {
 		draw = mulberry32(fnv1a(hashSeed))
 	}
 	var draws [6]float64
-	for _, i := range drawOrder {
+	for _, i := range order {
 		draws[i] = draw()
 	}
 
 	s := &Schedule{anyDay: isAny(texts[3]), anyWeekday: isAny(texts[5])}
 	targets := [6]*set{&s.second, &s.minute, &s.hour, &s.day, &s.month, &s.weekday}
-	for i, f := range fields {
+	for _, i := range order {
+		f := fields[i]
 		p := fieldParser{field: f, schedule: s, index: i, draw: draws[i]}
 		if *targets[i], err = p.parse(texts[i]); err != nil {
 			return nil, fmt.Errorf("%w: %s %q: %w", ErrPattern, f.name, texts[i], err)
@@ -148,14 +149,19 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == 0xfeff }
 
 func isAny(text string) bool { return text == "*" || text == "?" }
 
+// longestMonth is how many days the only month of the schedule can have, 31 when there are several months.
+func (s *Schedule) longestMonth() int {
+	month := s.month.first()
+	if _, more := s.month.next(month); more {
+		return 31
+	}
+	return daysIn(2024, time.Month(month))
+}
+
 // possible refuses a single month that never has the wanted days while the weekday does not matter.
 func (s *Schedule) possible() error {
-	month := s.month.first()
-	if _, more := s.month.next(month); more || !s.anyWeekday || s.lastDay {
-		return nil
-	}
-	if longest := daysIn(2024, time.Month(month)); s.day.first() > longest {
-		return fmt.Errorf("%w: month %d never has a day %d", ErrPattern, month, s.day.first())
+	if day := s.day.first(); s.anyWeekday && !s.lastDay && day > s.longestMonth() {
+		return fmt.Errorf("%w: month %d never has a day %d", ErrPattern, s.month.first(), day)
 	}
 	return nil
 }
@@ -197,7 +203,7 @@ func (p *fieldParser) parse(text string) (set, error) {
 			return 0, err
 		}
 		for _, v := range got {
-			if slices.Contains(p.seen, v) {
+			if slices.Contains(p.seen, v) && !p.impossible(v) {
 				return 0, fmt.Errorf("%d is given twice", v)
 			}
 			p.seen = append(p.seen, v)
@@ -206,6 +212,9 @@ func (p *fieldParser) parse(text string) (set, error) {
 	}
 	return values, nil
 }
+
+// impossible reports a day that the only month never has; such days are dropped before duplicates count.
+func (p *fieldParser) impossible(v int) bool { return p.index == dayField && v > p.schedule.longestMonth() }
 
 // names of months and weekdays form one table that holds in both fields.
 var names = map[string]int{
@@ -289,6 +298,7 @@ func (p *fieldParser) hashed(rest string) (string, error) {
 	if err != nil || !strings.HasPrefix(rest, "/") || step < 1 {
 		return "", errors.New("H takes a step as in H/15")
 	}
+	step = min(step, math.MaxInt32)
 	var values []string
 	for v := lo/step*step + int(math.Floor(p.draw*float64(step))); v <= hi; v += step {
 		if v >= lo {
@@ -332,6 +342,7 @@ func (p *fieldParser) stepped(text string) ([]int, error) {
 		if step, ok = leadingInt(stepText); !ok || step < 1 || strings.Contains(stepText, "/") {
 			return nil, errors.New("a step is a number above 0")
 		}
+		step = min(step, p.max+1)
 	}
 	lo, hi, err := p.bounds(body, hasStep)
 	if err != nil {
