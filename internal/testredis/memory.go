@@ -16,7 +16,13 @@ func Memory(t testing.TB) *redis.Client {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
 	c := redis.NewClient(&redis.Options{
-		Dialer:   func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			c, err := m.Dial()
+			if err != nil {
+				return nil, err
+			}
+			return newQueuedConn(c), nil
+		},
 		Protocol: 2,
 	})
 	t.Cleanup(func() {

@@ -33,5 +33,9 @@ type Fetched struct {
 // Fetch takes up to o.Count jobs (lifecycle 8.5): it promotes delayed jobs that are due, then serves wait before
 // prioritized, asking the limiter, the pause flag and the global concurrency before each job.
 func (r *Runner) Fetch(ctx context.Context, t Target, now time.Time, o FetchOptions) (*Fetched, error) {
-	panic("stub")
+	reply, err := r.write(ctx, "fetchJobs", t, args(now).taker(&o))
+	if err != nil {
+		return nil, err
+	}
+	return fetched(reply), nil
 }

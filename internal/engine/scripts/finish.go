@@ -34,5 +34,25 @@ type FinishOptions struct {
 // JobMissing, LockMissing, WrongState, PendingChildren, LockMismatch, FailedChildren. The result of o.Next is nil
 // without it.
 func (r *Runner) Finish(ctx context.Context, t Target, now time.Time, jobs []FinishedJob, o FinishOptions) ([]Code, *Fetched, error) {
-	panic("stub")
+	a := args(now, t.Name, o.DeadLetter, o.MetricsPoints, len(jobs))
+	for _, j := range jobs {
+		a.add(j.ID, j.Token, j.Failed, j.Result, j.Attempts).keep(j.Keep).texts(j.Updates)
+	}
+	reply, err := r.write(ctx, "finishJobs", t, a.taker(o.Next))
+	return codesAndFetched(reply, o.Next, err)
+}
+
+// codesAndFetched reads the reply of a transition that also takes next jobs.
+func codesAndFetched(reply any, next *FetchOptions, err error) ([]Code, *Fetched, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := list(reply)
+	if len(parts) != 2 {
+		return nil, nil, badReply("of a transition", reply)
+	}
+	if next == nil {
+		return codes(parts[0]), nil, nil
+	}
+	return codes(parts[0]), fetched(parts[1]), nil
 }

@@ -8,46 +8,48 @@ import (
 
 // States tells in which state each job is, keys.Unknown if in none (lifecycle 9).
 func (r *Runner) States(ctx context.Context, t Target, ids []string) ([]keys.State, error) {
-	panic("stub")
+	reply, err := r.read(ctx, "getStates", t, args().texts(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]keys.State, 0, len(ids))
+	for _, s := range texts(reply) {
+		out = append(out, keys.State(s))
+	}
+	return out, nil
 }
 
 // Finished tells how a job ended and gives its return value (JSON) or failure reason; s is keys.Unknown while it has
 // not ended. Code: JobMissing.
 func (r *Runner) Finished(ctx context.Context, t Target, id string) (s keys.State, result string, c Code, err error) {
-	panic("stub")
+	reply, err := r.read(ctx, "getFinished", t, args(id))
+	if err != nil {
+		return "", "", OK, err
+	}
+	l := texts(reply)
+	switch {
+	case len(l) != 2:
+		return keys.Unknown, "", Code(integer(reply)), nil
+	case l[0] == "":
+		return keys.Unknown, "", OK, nil
+	}
+	return keys.State(l[0]), l[1], OK, nil
 }
 
 // Counts is how many jobs are in each state; the list of BullMQ 5.x for paused queues counts as waiting.
-func (r *Runner) Counts(ctx context.Context, t Target) (map[keys.State]int64, error) { panic("stub") }
-
-// Row is what a list shows of a job. Times are milliseconds, 0 when absent.
-type Row struct {
-	ID              string
-	Missing         bool // the id is listed but its hash is gone
-	Name            string
-	Timestamp       int64
-	Delay           int64
-	ProcessedOn     int64
-	FinishedOn      int64
-	Priority        int64
-	AttemptsMade    int64
-	AttemptsStarted int64
-	Attempts        int64 // total allowed, 0 when the options do not say or are too large to look into
-	Stalls          int64
-	ProcessedBy     string
-	Deferred        string
-	FailedReason    string // at most 300 bytes, cut anywhere
-	ParentKey       string
-	DataSize        int64   // bytes
-	Locked          bool    // active jobs only
-	Score           float64 // in the state's sorted set, 0 in a list
+func (r *Runner) Counts(ctx context.Context, t Target) (map[keys.State]int64, error) {
+	reply, err := r.read(ctx, "countJobs", t, args())
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[keys.State]int64, len(countedStates))
+	for i, n := range list(reply) {
+		out[countedStates[i]] = integer(n)
+	}
+	return out, nil
 }
 
-// Rows reads entries start..end (inclusive, 0-based) of a state and the number of all its entries. asc: next to run or
-// oldest first; otherwise newest first (lifecycle 9).
-func (r *Runner) Rows(ctx context.Context, t Target, s keys.State, start, end int64, asc bool) (rows []Row, total int64, err error) {
-	panic("stub")
+// countedStates is the order in which countJobs.lua answers.
+var countedStates = [...]keys.State{
+	keys.Waiting, keys.Prioritized, keys.Active, keys.Delayed, keys.WaitingChildren, keys.Completed, keys.Failed,
 }
-
-// RowsByID reads the rows of the given ids, in order.
-func (r *Runner) RowsByID(ctx context.Context, t Target, ids []string) ([]Row, error) { panic("stub") }

@@ -10,20 +10,65 @@ import (
 // Remove deletes jobs wherever they are, with all that belongs to them (lifecycle 8.16) and, if children, with the jobs
 // below them (features 2.9). A job that does not exist is OK. Codes: SchedulerOwned, Locked.
 func (r *Runner) Remove(ctx context.Context, t Target, ids []string, children bool) ([]Code, error) {
-	panic("stub")
+	return r.eachChunk(ctx, "removeJobs", t, ids, children)
 }
 
 // Drain deletes the waiting and prioritized jobs, and the delayed ones if asked; current iterations of schedulers stay
 // (lifecycle 8.17).
-func (r *Runner) Drain(ctx context.Context, t Target, delayed bool) error { panic("stub") }
+func (r *Runner) Drain(ctx context.Context, t Target, delayed bool) error {
+	for {
+		removed, err := r.write(ctx, "drainQueue", t, args(delayed, idsPerScript))
+		if err != nil || integer(removed) == 0 {
+			return err
+		}
+	}
+}
 
 // Clean deletes up to limit jobs of a state that are older than before and returns their ids, oldest first
 // (lifecycle 8.18). limit 0 means all; then, and for large limits, it runs as several scripts. Active jobs are deleted
 // only if they have no lock.
 func (r *Runner) Clean(ctx context.Context, t Target, s keys.State, before time.Time, limit int) ([]string, error) {
-	panic("stub")
+	var gone []string
+	for _, key := range cleanKeys(s) {
+		for offset := int64(0); offset >= 0 && (limit == 0 || len(gone) < limit); {
+			n := idsPerScript
+			if limit > 0 {
+				n = min(n, limit-len(gone))
+			}
+			reply, err := r.write(ctx, "cleanJobs", t, args(key, before, n, offset))
+			if err != nil {
+				return gone, err
+			}
+			l := list(reply)
+			if len(l) == 0 {
+				return gone, badReply("cleanJobs", reply)
+			}
+			gone = append(gone, texts(l[1:])...)
+			offset = integer(l[0])
+		}
+	}
+	return gone, nil
+}
+
+// cleanKeys names the lists or the set that hold the jobs of a state, those next to run first. An unknown state has
+// none.
+func cleanKeys(s keys.State) []string {
+	switch s {
+	case keys.Waiting:
+		return []string{"wait", "paused"}
+	case keys.Active, keys.Delayed, keys.Prioritized, keys.Completed, keys.Failed, keys.WaitingChildren:
+		return []string{string(s)}
+	}
+	return nil
 }
 
 // Obliterate deletes a paused queue with everything in it (lifecycle 8.19), in several scripts. Codes: NotPaused,
 // HasActive unless forced.
-func (r *Runner) Obliterate(ctx context.Context, t Target, force bool) (Code, error) { panic("stub") }
+func (r *Runner) Obliterate(ctx context.Context, t Target, force bool) (Code, error) {
+	for {
+		c, err := r.code(ctx, "obliterateQueue", t, args(force, idsPerScript))
+		if err != nil || c <= 0 {
+			return c, err
+		}
+	}
+}

@@ -1,0 +1,41 @@
+-- include: util
+
+local rowFields = {
+  "name", "timestamp", "delay", "processedOn", "finishedOn", "priority", "atm", "attemptsMade", "ats", "stc",
+  "stalledCounter", "pb", "defa", "parentKey",
+}
+
+-- Options longer than this are not looked into.
+local longOptions = 16384
+
+-- attemptsOf returns how many attempts a job's options allow, "" if they do not say.
+local function attemptsOf(key)
+  if call("HSTRLEN", key, "opts") >= longOptions then
+    return ""
+  end
+  local opts = decode(call("HGET", key, "opts"))
+  local attempts = opts and tonumber(opts.attempts)
+  return attempts and whole(attempts) or ""
+end
+
+-- row returns what a list shows of a job: whether the hash is there, whether a lock is, the size of the data, attempts
+-- allowed, the beginning of the failure reason, then rowFields. Payloads stay where they are.
+local function row(id)
+  local key = base .. id
+  local values = call("HMGET", key, unpack(rowFields))
+  local reason = call("HGET", key, "failedReason") or ""
+  local cells = {
+    id, tostring(call("EXISTS", key)), tostring(call("EXISTS", key .. ":lock")),
+    tostring(call("HSTRLEN", key, "data")), attemptsOf(key), string.sub(reason, 1, 300),
+  }
+  for i = 1, #rowFields do
+    cells[#cells + 1] = values[i] or ""
+  end
+  return cells
+end
+
+-- safeRow is row, also for a job whose key is not a hash: such a row is told to be missing.
+local function safeRow(id)
+  local cells = attempt(row, id)
+  return type(cells) == "table" and cells or {id, "0", "0", "0", "", ""}
+end

@@ -1,0 +1,29 @@
+-- include: call
+
+local settingsOf = {}
+
+-- settings reads a queue's meta hash, once per script.
+local function settings(base)
+  local s = settingsOf[base]
+  if not s then
+    local v = call("HMGET", base .. "meta", "paused", "concurrency", "max", "duration", "opts.maxLenEvents")
+    s = {
+      paused = v[1] and true or false,
+      concurrency = tonumber(v[2] or ""),
+      max = tonumber(v[3] or ""),
+      duration = tonumber(v[4] or ""),
+      maxEvents = tonumber(v[5] or ""),
+    }
+    settingsOf[base] = s
+  end
+  return s
+end
+
+-- isPausedOrMaxed tells whether no worker may take a job now (lifecycle P2).
+local function isPausedOrMaxed(base)
+  local s = settings(base)
+  if s.paused then
+    return true
+  end
+  return s.concurrency ~= nil and call("LLEN", base .. "active") >= s.concurrency
+end
