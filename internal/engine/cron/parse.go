@@ -214,7 +214,9 @@ func (p *fieldParser) parse(text string) (set, error) {
 }
 
 // impossible reports a day that the only month never has; such days are dropped before duplicates count.
-func (p *fieldParser) impossible(v int) bool { return p.index == dayField && v > p.schedule.longestMonth() }
+func (p *fieldParser) impossible(v int) bool {
+	return p.index == dayField && v > p.schedule.longestMonth()
+}
 
 // names of months and weekdays form one table that holds in both fields.
 var names = map[string]int{
