@@ -1,13 +1,97 @@
 package monitor
 
 import (
+	"context"
 	"encoding/base64"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"bullpen/internal/engine/keys"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// clients is what CLIENT LIST says of the workers.
+type clients struct {
+	part  Part
+	at    time.Time // of the last answer
+	known bool      // it answers, or nobody else can be connected
+	// refused says why it does not, naming the permission.
+	refused string
+	db      int // our database, -1 when there is only one
+}
+
+func newClients(o Options) clients {
+	c := clients{part: Part{Name: "clients"}, known: o.Embedded, db: -1}
+	if single, ok := o.Client.(*redis.Client); ok {
+		c.db = single.Options().DB
+	}
+	return c
+}
+
+// readClients lists all connections once and shares the workers out among the queues.
+func (c *collector) readClients(ctx context.Context, now time.Time) error {
+	l := &c.clients
+	l.at = now
+	if c.o.Embedded {
+		l.part.LastSuccess = c.o.Clock()
+		return nil
+	}
+	began := time.Now()
+	workers, refused, err := c.listWorkers(ctx)
+	l.part.Took, l.part.Err = time.Since(began), err
+	if err != nil {
+		return err
+	}
+	l.known, l.refused = refused == nil, ""
+	if refused != nil {
+		l.part.Err, l.refused = refused, refusedText("CLIENT LIST", "client|list", refused)
+	} else {
+		l.part.LastSuccess = c.o.Clock()
+	}
+	for _, t := range c.order {
+		t.fleet.known, t.fleet.listed = l.known, nil
+	}
+	for q, list := range workers {
+		if t := c.tracks[q]; t != nil {
+			t.fleet.listed = list
+		} else {
+			c.finds.offer(find{queue: q})
+		}
+	}
+	return nil
+}
+
+// listWorkers asks every server. A client of a Cluster may be named on every node, so of each queue the node that knows
+// most counts.
+func (c *collector) listWorkers(ctx context.Context) (workers map[keys.Queue][]Worker, refused, err error) {
+	nodes, err := masters(ctx, c.o.Client)
+	if err != nil {
+		return nil, nil, err
+	}
+	workers = map[keys.Queue][]Worker{}
+	for _, n := range nodes {
+		text, err := n.client.ClientList(ctx).Result()
+		if fatal(err) {
+			return nil, nil, fmt.Errorf("client list: %w", err)
+		}
+		if err != nil {
+			return nil, err, nil
+		}
+		here := map[keys.Queue][]Worker{}
+		for _, w := range parseClients(text, c.o.Prefixes, c.clients.db) {
+			here[w.Queue] = append(here[w.Queue], w)
+		}
+		for q, list := range here {
+			if len(list) > len(workers[q]) {
+				workers[q] = list
+			}
+		}
+	}
+	return workers, nil, nil
+}
 
 // parseClients picks the workers of the given prefixes out of a CLIENT LIST reply (features 5). db is our database
 // number, -1 when it is not known: a worker of an equally named queue in another database is not ours.

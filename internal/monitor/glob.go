@@ -1,14 +1,18 @@
 package monitor
 
-import "strings"
+import (
+	"strings"
+
+	"bullpen/internal/engine/keys"
+)
 
 // matchAny reports whether one of the patterns matches the queue's name, or its qualified name when the pattern has a
 // colon. "*" stands for any text, "?" for one character.
-func matchAny(patterns []string, name, qualified string) bool {
+func matchAny(patterns []string, q keys.Queue) bool {
 	for _, p := range patterns {
-		subject := name
+		subject := q.Name
 		if strings.Contains(p, ":") {
-			subject = qualified
+			subject = q.Qualified()
 		}
 		if matchGlob([]rune(p), []rune(subject)) {
 			return true

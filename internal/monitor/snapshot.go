@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"cmp"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -56,11 +55,6 @@ func (s *Snapshot) Queue(prefix, name string) *Queue {
 		}
 	}
 	return nil
-}
-
-// compareQueues orders by name, then prefix.
-func compareQueues(a, b keys.Queue) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Prefix, b.Prefix))
 }
 
 // Health is the verdict on a queue, worst first.
@@ -125,6 +119,8 @@ type Queue struct {
 	// Totals are those of the event followers; TotalsKnown is false while nothing follows the queue's stream.
 	Totals      EventTotals
 	TotalsKnown bool
+	// Follower is what this process does with the queue's event stream.
+	Follower FollowerStat
 	// Rates per second over the last minute; negative changes are possible for Growth only.
 	Rate Rates
 	// StalledLastHour is how many jobs were recovered from a lost worker; 0 when TotalsKnown is false.

@@ -31,11 +31,15 @@ func (t EventTotals) Failed() uint64 {
 // Retried counts the attempts that failed and were put back.
 func (t EventTotals) Retried() uint64 { return t.RetriedImmediate + t.RetriedBackoff }
 
-// totalsSource is what the collector takes from the followers of the event streams. Both methods are called once per
-// queue and tick, must not block, and are safe for concurrent use.
+// totalsSource is what the collector takes from the followers of the event streams. Its methods are called once per
+// queue and tick, must not block, and be safe for concurrent use.
 type totalsSource interface {
 	// Totals returns the totals of q; false while nothing follows its stream.
 	Totals(q keys.Queue) (EventTotals, bool)
 	// Minutes returns the closed minutes of q the follower has seen, oldest first, at most 60.
 	Minutes(q keys.Queue) []Minute
+	// Stat returns what this process did with the stream of q.
+	Stat(q keys.Queue) FollowerStat
+	// Part says how following went last.
+	Part() Part
 }
