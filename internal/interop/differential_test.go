@@ -60,9 +60,6 @@ func compareSides(t *testing.T, l *lane, sc scenario) int {
 		require.NotEmpty(t, diffs, "said to differ (%s), but does not", sc.Version5)
 	}
 
-	if true {
-		return want.keys
-	}
 	got, err = run(ctx, l.sides[ours], sc)
 	require.NoError(t, err)
 	diffs = compare(want.dump, got.dump)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
@@ -75,8 +76,11 @@ func (c call) keepLogs(ctx context.Context) int {
 	return job.Opts.KeepLogs
 }
 
+// every is a limit that no scenario reaches.
+const every = 1 << 20
+
 func promoteJobs(ctx context.Context, c call) error {
-	ids, err := c.q.IDs(ctx, keys.Delayed, 0, -1, zero)
+	ids, err := c.q.IDs(ctx, keys.Delayed, 0, every, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func retryJobs(ctx context.Context, c call) (any, error) {
 		before = epoch.Add(ms(o.Timestamp - float64(epoch.UnixMilli())))
 	}
 	state := keys.State(or(c.State, "failed"))
-	ids, err := c.q.IDs(ctx, state, 0, -1, before)
+	ids, err := c.q.IDs(ctx, state, 0, every, before)
 	if err != nil {
 		return nil, err
 	}

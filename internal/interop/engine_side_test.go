@@ -17,16 +17,17 @@ import (
 // engineSide plays the steps on our engine: queue and job steps by its Queue, the moves of a worker that is driven by
 // hand by the transitions themselves, and "process" by a Worker.
 type engineSide struct {
-	client *redis.Client
-	runner *scripts.Runner
-	taken  map[string]*engine.Job // by full key, as they were when taken
-	now    time.Time
+	client  *redis.Client
+	scratch *redis.Client // of a database in which options are decoded
+	runner  *scripts.Runner
+	taken   map[string]*engine.Job // by full key, as they were when taken
+	now     time.Time
 	// legacyPause makes every queue keep the lists of BullMQ 5.x.
 	legacyPause bool
 }
 
-func newEngineSide(c *redis.Client) *engineSide {
-	return &engineSide{client: c, runner: scripts.New(c), taken: map[string]*engine.Job{}}
+func newEngineSide(c, scratch *redis.Client) *engineSide {
+	return &engineSide{client: c, scratch: scratch, runner: scripts.New(c), taken: map[string]*engine.Job{}}
 }
 
 func (s *engineSide) redis() *redis.Client { return s.client }
@@ -45,7 +46,8 @@ type call struct {
 
 // args are the arguments of all steps together.
 type args struct {
-	Queue, Prefix, Name, Job, Token          string
+	Queue, Prefix, Job, Token                string
+	Name                                     *string
 	Kind, Row, State, Key, Stack             string
 	Message                                  *string
 	Data, Opts, Value, Defaults, Flow        json.RawMessage
@@ -118,36 +120,35 @@ func asStepError(err error) error {
 		return refused
 	case errors.As(err, &code) && code.Code > -20:
 		return &stepError{Code: code.Code, Message: code.Message}
-	case errors.As(err, &code), errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrLocked):
+	case errors.As(err, &code), errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrActiveJobs):
 		return &stepError{Message: err.Error()}
 	}
 	return err
 }
-
-// scratch is the database in which options are decoded.
-const scratch = 9
 
 // options reads a producer's options as the engine reads stored ones, whose names may be long too.
 func (s *engineSide) options(ctx context.Context, text json.RawMessage) (engine.JobOptions, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return engine.JobOptions{}, nil
 	}
-	o := *s.client.Options()
-	o.DB = scratch
-	client := redis.NewClient(&o)
-	defer client.Close()
-	q, err := engine.NewQueue(engine.QueueOptions{Client: client, Name: "options"})
+	q, err := engine.NewQueue(engine.QueueOptions{Client: s.scratch, Name: "options"})
 	if err != nil {
 		return engine.JobOptions{}, err
 	}
-	if err := client.HSet(ctx, q.JobKey("o"), "name", "o", "data", "{}", "opts", string(text)).Err(); err != nil {
+	if err := s.scratch.HSet(ctx, q.JobKey("o"), "name", "o", "data", "{}", "opts", string(text)).Err(); err != nil {
 		return engine.JobOptions{}, err
 	}
 	job, err := q.Job(ctx, "o")
 	if err != nil {
 		return engine.JobOptions{}, err
 	}
-	return job.Opts, job.Fault()
+	o := job.Opts
+	if d, ok := o.Extra["deduplication"]; ok { // without an id it reads as none, but a producer can ask for it
+		o.Deduplication = &engine.Deduplication{}
+		err = json.Unmarshal(d, o.Deduplication)
+		delete(o.Extra, "deduplication")
+	}
+	return o, errors.Join(err, job.Fault())
 }
 
 // spec is one job of a batch.

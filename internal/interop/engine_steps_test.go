@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"slices"
 
 	"bullpen/internal/engine/keys"
 )
@@ -15,13 +15,13 @@ var engineSteps map[string]func(context.Context, call) (any, error)
 func init() { //nolint:gochecknoinits // the steps that run others would make the map refer to itself
 	engineSteps = map[string]func(context.Context, call) (any, error){
 		"add": func(ctx context.Context, c call) (any, error) {
-			ids, err := c.add(ctx, spec{or(c.Name, "job"), c.Data, c.Opts})
+			ids, err := c.add(ctx, spec{c.name(), c.Data, c.Opts})
 			return only(ids), err
 		},
 		"addMany": func(ctx context.Context, c call) (any, error) {
 			list := make([]spec, c.Count)
 			for i := range list {
-				list[i] = spec{or(c.Name, "job"), json.RawMessage(fmt.Sprintf(`{"i":%d}`, i)), c.Opts}
+				list[i] = spec{c.name(), json.RawMessage(fmt.Sprintf(`{"i":%d}`, i)), c.Opts}
 			}
 			return c.add(ctx, list...)
 		},
@@ -38,6 +38,7 @@ func init() { //nolint:gochecknoinits // the steps that run others would make th
 		"isPaused":  func(ctx context.Context, c call) (any, error) { return c.q.IsPaused(ctx) },
 		"state":     func(ctx context.Context, c call) (any, error) { return c.q.State(ctx, c.Job) },
 		"finished":  finished,
+		"job":       jobView,
 		"counts":    func(ctx context.Context, c call) (any, error) { return c.q.Counts(ctx) },
 		"count":     count,
 		"ranges":    ranges,
@@ -50,6 +51,7 @@ func init() { //nolint:gochecknoinits // the steps that run others would make th
 		"logs":   logs,
 		"clean": func(ctx context.Context, c call) (any, error) {
 			ids, err := c.q.Clean(ctx, stateNamed(c.State), ms(c.Grace), c.Limit)
+			slices.Sort(ids)
 			return list(ids), err
 		},
 		"extendLock":            extendLock,
@@ -111,6 +113,14 @@ var acts = map[string]func(context.Context, call) error{
 	"redis":             redisWords,
 }
 
+// name is the job's name; the driver's own if none is given.
+func (c call) name() string {
+	if c.Name == nil {
+		return "job"
+	}
+	return *c.Name
+}
+
 func or(v, other string) string {
 	if v == "" {
 		return other
@@ -148,6 +158,3 @@ func stateNamed(name string) keys.State {
 	}
 	return keys.State(name)
 }
-
-// zero is the time before which no job finished: no bound.
-var zero time.Time

@@ -56,7 +56,7 @@ func (c call) take(ctx context.Context) (*fetched, error) {
 // describe remembers the job taken as it is now and says what the fetch gave.
 func (c call) describe(ctx context.Context, f *scripts.Fetched) (*fetched, error) {
 	if f == nil {
-		return nil, nil
+		f = &scripts.Fetched{}
 	}
 	if len(f.Jobs) == 0 {
 		limited, next := f.LimitedFor > 0, int64(0)
@@ -123,6 +123,9 @@ func (c call) ended(ctx context.Context, code scripts.Code, next *scripts.Fetche
 		return nil, err
 	}
 	delete(c.taken, c.q.JobKey(c.Job))
+	if !c.Next {
+		return nil, nil
+	}
 	return c.describe(ctx, next)
 }
 
@@ -168,7 +171,7 @@ func (c call) fail(ctx context.Context) (*fetched, error) {
 }
 
 func (c call) retry(job *engine.Job) (bool, time.Duration) {
-	unrecoverable := c.Kind == "unrecoverable" || c.Name == "UnrecoverableError"
+	unrecoverable := c.Kind == "unrecoverable" || c.name() == "UnrecoverableError"
 	started := c.Worker.MaxStarted > 0 && c.Worker.MaxStarted <= job.AttemptsStarted
 	if job.AttemptsMade+1 >= job.Opts.Attempts || unrecoverable || started {
 		return false, 0

@@ -295,6 +295,10 @@ func toJSON(n *yaml.Node, vars map[string]*yaml.Node) ([]byte, error) {
 
 // jsonText encodes a string as JavaScript does: nothing but what JSON demands is escaped.
 func jsonText(s string) []byte {
+	if before, after, found := strings.Cut(s, "\u2028"); found {
+		left, right := jsonText(before), jsonText(after)
+		return slices.Concat(left[:len(left)-1], []byte("\u2028"), right[1:])
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -55,6 +55,9 @@ const (
 	ours      = "engine"
 )
 
+// scratch is the database in which the engine's side decodes options.
+const scratch = 9
+
 var databases = map[string]int{reference: 0, previous: 1, ours: 2}
 
 // newLane starts a lane whose sides are on databases of their own or, if shared, all on the first.
@@ -65,12 +68,9 @@ func newLane(t testing.TB, shared bool) *lane {
 		if shared {
 			db = 0
 		}
-		o := l.server.Options()
-		o.DB = db
-		client := redis.NewClient(o)
-		t.Cleanup(func() { _ = client.Close() })
+		client := clientOf(t, l.server, db)
 		if name == ours {
-			l.sides[name] = newEngineSide(client)
+			l.sides[name] = newEngineSide(client, clientOf(t, l.server, scratch))
 			continue
 		}
 		version := 6
@@ -87,6 +87,15 @@ func newLane(t testing.TB, shared bool) *lane {
 		l.sides[name] = &nodeSide{node: l.node, name: name, client: client}
 	}
 	return l
+}
+
+func clientOf(t testing.TB, server *testredis.Server, db int) *redis.Client {
+	t.Helper()
+	o := server.Options()
+	o.DB = db
+	client := redis.NewClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // clear empties every database and forgets taken jobs.
@@ -114,6 +123,7 @@ type player struct {
 	now     time.Time
 	count   int
 	results dump
+	last    json.RawMessage // what the last step answered
 }
 
 func newPlayer(s side) *player { return &player{side: s, now: epoch, results: dump{}} }
@@ -142,6 +152,7 @@ func (p *player) play(ctx context.Context, s step) error {
 	default:
 		result, err = p.side.do(ctx, p.now, s)
 	}
+	p.last = result
 	path := fmt.Sprintf("step %d %s", p.count, s.Op)
 	var refused *stepError
 	switch {

@@ -6,7 +6,7 @@
 --            waiting-children), time (ms), at most this many, offset (entries to skip)
 --
 -- Reply    offset to go on with, -1 if all was looked at; then the ids of the deleted jobs
--- Events   cleaned
+-- Events   cleaned, with count 0 too, but not for an empty paused list, which only BullMQ 5 fills
 
 -- include: bulk
 -- include: util
@@ -90,7 +90,7 @@ else
   inChunks("ZREM", key, gone)
 end
 local more = seen < #ids or #ids == window
-if #gone > 0 or not more then
+if #gone > 0 or not more and name ~= "paused" then
   emit(base, "cleaned", "count", #gone)
 end
 reply[1] = more and offset + seen - #gone or -1

@@ -4,7 +4,7 @@
 -- ARGV     legacy pause, number of ids, these
 --
 -- Reply    codes of the jobs
--- Codes    0 done; -1 no hash, and the id is dropped; -3 not delayed; -30 damaged keys
+-- Codes    0 done; -1 delayed without a hash, and the id is dropped; -3 not delayed; -30 damaged keys
 -- Events   waiting (prev delayed)
 
 -- include: ready
@@ -13,7 +13,7 @@
 local function promote(id)
   local key = base .. id
   if call("ZREM", base .. "delayed", id) == 0 then
-    return call("EXISTS", key) == 1 and -3 or -1
+    return -3
   end
   if call("EXISTS", key) == 0 then
     return -1

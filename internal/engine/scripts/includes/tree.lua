@@ -55,7 +55,7 @@ local removeTree
 local function removeChildren(parent, pendingOnly, seen)
   for _, key in ipairs(childKeys(parent.key, not pendingOnly)) do
     local queue, id = splitKey(key)
-    local spared = seen[key]
+    local spared = not queue or seen[key]
       or pendingOnly and (isHeld(key, false, {}) or call("ZSCORE", queue .. "failed", id))
     if not spared then
       detach(key, parent)

@@ -9,13 +9,12 @@ function active(side, args, job, limited, next) {
   return { id: null, limited: limited > 0, next: next || 0 };
 }
 
-// fetched reads the four-part reply of a finishing script.
+// fetched reads the four-part reply of a finishing script that was to take the next job.
 function fetched(side, args, reply) {
-  if (!Array.isArray(reply)) return null;
-  const [data, id, limited, next] = reply;
+  if (!args.next) return null;
+  const [data, id, limited, next] = Array.isArray(reply) ? reply : [];
   if (!data) return active(side, args, null, limited, next);
-  const worker = side.worker(args);
-  const job = worker.createJob(data, id);
+  const job = side.worker(args).createJob(data, id);
   job.token = args.token ?? 't';
   return active(side, args, job);
 }
@@ -114,7 +113,7 @@ export const steps = {
       side.version === 5
         ? await worker.scripts.moveToActive(await worker.client, token, worker.opts.name)
         : await worker.backend.moveToActive(token, worker.opts.name);
-    return fetched(side, a, reply);
+    return fetched(side, { ...a, next: true }, reply);
   },
   // completeAll and failAll end every job of the queue, one after the other, in one millisecond.
   completeAll: async (side, a) => endAll(side, a, steps.complete),
@@ -179,7 +178,6 @@ export const steps = {
   pause: (side, a) => side.queue(a).pause(),
   resume: (side, a) => side.queue(a).resume(),
   isPaused: (side, a) => side.queue(a).isPaused(),
-  isMaxed: (side, a) => side.queue(a).isMaxed(),
   rateLimit: (side, a) => side.queue(a).rateLimit(a.duration),
   removeRateLimit: (side, a) => void side.queue(a).removeRateLimitKey(),
   rateLimitTtl: async (side, a) => (await side.queue(a).getRateLimitTtl(a.max)) > 0,
@@ -192,7 +190,8 @@ export const steps = {
     else await side.queue(a).removeGlobalRateLimit();
   },
   drain: (side, a) => side.queue(a).drain(a.delayed ?? false),
-  clean: async (side, a) => side.queue(a).clean(a.grace ?? 0, a.limit ?? 0, a.state),
+  // clean's order of the ids says nothing about the order of their removal.
+  clean: async (side, a) => (await side.queue(a).clean(a.grace ?? 0, a.limit ?? 0, a.state)).sort(),
   obliterate: (side, a) => side.queue(a).obliterate({ force: a.force ?? false }),
   retryJobs: (side, a) => side.queue(a).retryJobs({ state: a.state ?? 'failed', ...(a.opts ?? {}) }),
   promoteJobs: (side, a) => side.queue(a).promoteJobs(a.opts ?? {}),
@@ -228,10 +227,8 @@ export const steps = {
   },
   count: async (side, a) => side.queue(a).count(),
   countsPerPriority: async (side, a) => side.queue(a).getCountsPerPriority(a.priorities),
-  delayedCount: async (side, a) => side.queue(a).getDelayedCount(a.before),
   ranges: async (side, a) => side.queue(a).getRanges(a.states, a.start ?? 0, a.end ?? -1, a.asc ?? false),
   jobs: async (side, a) => ids(await side.queue(a).getJobs(a.states, a.start ?? 0, a.end ?? -1, a.asc ?? false)),
-  metrics: async (side, a) => side.queue(a).getMetrics(a.state),
 
   // schedulers
   upsertScheduler: async (side, a) =>
