@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
+	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
 
@@ -55,7 +57,17 @@ type Call struct {
 	Snap  *monitor.Snapshot
 	// Path is the address without the base path.
 	Path string
+	// API says that a program asks.
+	API bool
+	// Mistake is what the engine found wrong with a value, nil before it was asked.
+	Mistake *engine.FieldError
 }
+
+// The states of a queue, as forms say what the person saw.
+const (
+	running = "running"
+	paused  = "paused"
+)
 
 // Seen is the state the person saw, "" when the form does not say.
 func (c *Call) Seen() string { return c.Values.Get("seen") }
@@ -68,5 +80,5 @@ func (c *Call) Confirmed() bool { return c.Values.Get("confirm") != "" }
 
 // actions is the registry: every write of the dashboard and the API.
 func (s *Server) actions() []Action {
-	return nil
+	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions())
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -50,7 +51,7 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 // the answer is no.
 func (s *Server) admit(c echo.Context, a *Action) (*Call, error) {
 	r := c.Request()
-	call := &Call{Action: a, Params: map[string]string{}, Values: url.Values{}, Now: s.o.Clock(), Snap: s.o.Monitor.Snapshot(), Path: actPath(r)}
+	call := &Call{Action: a, Params: map[string]string{}, Values: url.Values{}, Now: s.o.Clock(), Snap: s.o.Monitor.Snapshot(), Path: actPath(r), API: wantsJSON(r)}
 	for i, name := range c.ParamNames() {
 		call.Params[name] = param(c.ParamValues()[i])
 	}
@@ -74,6 +75,9 @@ func (s *Server) admit(c echo.Context, a *Action) (*Call, error) {
 	}
 	if call.Queue != (keys.Queue{}) && call.Found == nil {
 		return call, s.noQueue(call.Queue)
+	}
+	if call.Found != nil && call.Found.Legacy {
+		return call, problem(http.StatusConflict, "Left alone", "%s was written by Bull 3 or 4. Bullpen shows it and never writes to it.", call.Queue.Name)
 	}
 	call.Values, err = readValues(c)
 	return call, err
@@ -101,6 +105,12 @@ func (s *Server) perform(ctx context.Context, call *Call) (*Question, Result, er
 		}
 	}
 	res, err := a.Do(ctx, call)
+	if a.Ask != nil && errors.As(err, &call.Mistake) {
+		// The engine knows more about what is valid than the form; its finding goes beside the field.
+		if q, askErr := a.Ask(ctx, call); askErr == nil && q != nil {
+			return q, Result{}, nil
+		}
+	}
 	if err != nil {
 		return nil, res, err
 	}
@@ -120,8 +130,16 @@ func movedOn(call *Call, now string) *Problem {
 	if now == string(keys.Unknown) {
 		return problem(http.StatusConflict, "Nothing was done", "%s is gone: it is in no state any more.", what)
 	}
-	return problem(http.StatusConflict, "Nothing was done", "%s is no longer %s, it is %s now. The page is up to date again.", what,
-		strings.ToLower(templates.StateOf(call.Seen()).Label), strings.ToLower(templates.StateOf(now).Label))
+	return problem(http.StatusConflict, "Nothing was done", "%s is no longer %s, it is %s now. The page is up to date again.",
+		what, stateWord(call.Seen()), stateWord(now))
+}
+
+// stateWord is a state of a job or queue inside a sentence.
+func stateWord(name string) string {
+	if name == running {
+		return name
+	}
+	return strings.ToLower(templates.StateOf(name).Label)
 }
 
 // explain answers a failed act: a notice on the page it came from, or a problem document.

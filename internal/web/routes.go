@@ -18,13 +18,18 @@ var navigation = []struct {
 	{label: "Workers", path: "/workers", key: "w"},
 	{label: "Redis", path: "/redis", key: "r"},
 	{label: "Alerts", path: "/alerts", key: "t"},
-	{label: "Operations", path: "/operations", key: "p"},
+	{label: "Operations", path: "/operations", key: "p", mark: runningMark},
 	{label: "Activity", path: "/activity", key: "a"},
 }
 
 // pages are the views by route pattern. A page that is not in here has no route and no link.
 func (s *Server) pages() map[string]viewFunc {
-	return map[string]viewFunc{}
+	return map[string]viewFunc{
+		"/":               s.overview,
+		"/queues/:queue":  s.queuePage,
+		"/operations":     s.operationsPage,
+		"/operations/:op": s.operationPage,
+	}
 }
 
 // routes builds the router: pages, acts, the API, and what machines read.
@@ -49,6 +54,7 @@ func (s *Server) routes() *echo.Echo {
 			e.GET(a.Path, s.serve(s.askView(a)))
 		}
 	}
+	e.GET("/operations/:op/refusals", s.operationRefusals)
 	e.GET("/static/:name", s.static)
 	e.GET("/favicon.ico", s.favicon)
 	e.GET("/healthz", s.healthz)

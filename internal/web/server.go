@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"bullpen/internal/web/operation"
 	"bullpen/static"
 
 	"github.com/labstack/echo/v4"
@@ -25,6 +26,7 @@ type Server struct {
 	flashes flashBox
 	views   map[string]viewFunc // by route pattern
 	acts    []Action
+	ops     *operation.Manager
 	echo    *echo.Echo
 	http    *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
@@ -46,6 +48,7 @@ func New(o Options) (*Server, error) {
 		links:   links{base: o.BasePath, prefix: o.Prefix},
 		flashes: newFlashBox(o.BasePath), views: map[string]viewFunc{}, stopping: make(chan struct{}),
 	}
+	s.ops = operation.New(o.Clock)
 	if o.PublicURL != "" {
 		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
 	}
@@ -73,7 +76,9 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Shutdown ends the event streams, waits for requests under way until ctx ends, and stops what runs in the background.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if err := s.http.Shutdown(ctx); err != nil {
+	err := s.http.Shutdown(ctx)
+	s.ops.Close()
+	if err != nil {
 		return fmt.Errorf("web: shutdown: %w", err)
 	}
 	return nil

@@ -1,0 +1,288 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/web/jsonview"
+	"bullpen/internal/web/operation"
+	"bullpen/internal/words"
+	"bullpen/templates"
+)
+
+// The states each bulk act starts from.
+var (
+	retryable  = []keys.State{keys.Failed, keys.Completed}
+	promotable = []keys.State{keys.Delayed}
+	removable  = []keys.State{keys.Failed, keys.Completed, keys.Delayed, keys.Waiting, keys.Prioritized, keys.WaitingChildren}
+	cleanable  = []keys.State{keys.Completed, keys.Failed, keys.Delayed, keys.Waiting, keys.Prioritized}
+)
+
+// bulkActions are the acts on many jobs of a queue.
+func (s *Server) bulkActions() []Action {
+	return []Action{
+		{Name: "retry", Path: "/queues/:queue/retry", Role: Operator, Ask: s.askRetry, Do: s.retryMany},
+		{Name: "promote", Path: "/queues/:queue/promote", Role: Operator, Ask: s.askPromote, Do: s.promoteMany},
+		{Name: "remove", Path: "/queues/:queue/remove", Role: Operator, Ask: s.askRemove, Do: s.removeMany},
+		{Name: "clean", Path: "/queues/:queue/clean", Role: Operator, Ask: s.askClean, Do: s.clean},
+	}
+}
+
+func (s *Server) askRetry(ctx context.Context, c *Call) (*Question, error) {
+	sel, err := selected(c, retryable...)
+	if err != nil || !sel.all {
+		return nil, err
+	}
+	return s.askAll(ctx, c, sel, "Retry", "Jobs that fail later are not touched. Priority, options and parents stay as they are; each job gets all its attempts again.", false)
+}
+
+func (s *Server) retryMany(ctx context.Context, c *Call) (Result, error) {
+	return s.many(ctx, c, retryable, "Retried", func(q *engine.Queue, st keys.State) batchAct {
+		return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
+			return q.Retry(ctx, st, ids, true)
+		}
+	})
+}
+
+func (s *Server) askPromote(ctx context.Context, c *Call) (*Question, error) {
+	sel, err := selected(c, promotable...)
+	if err != nil || !sel.all {
+		return nil, err
+	}
+	return s.askAll(ctx, c, sel, "Promote", "They become ready now instead of when they are due. Jobs delayed later are not touched.", false)
+}
+
+func (s *Server) promoteMany(ctx context.Context, c *Call) (Result, error) {
+	return s.many(ctx, c, promotable, "Promoted", func(q *engine.Queue, _ keys.State) batchAct { return q.Promote })
+}
+
+func (s *Server) askRemove(ctx context.Context, c *Call) (*Question, error) {
+	sel, err := selected(c, removable...)
+	if err != nil {
+		return nil, err
+	}
+	const lost = "Their data, traces and logs go with them, and so do their children. This cannot be undone."
+	if sel.all {
+		return s.askAll(ctx, c, sel, "Remove", lost, true)
+	}
+	n := int64(len(sel.ids))
+	a := s.ask(c, "Remove "+jobsIn(n, sel.state)+"?", "Remove "+words.Plural(n, "job", "jobs"), "Keep them")
+	a.Final, a.Body = true, []string{lost}
+	if n == 1 {
+		a.Body, a.No = []string{"Its data, traces and logs go with it, and so do its children. This cannot be undone."}, "Keep it"
+	}
+	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(sel.state)})
+	for _, id := range sel.ids {
+		a.Fields = append(a.Fields, templates.Field{Name: "id", Value: id})
+	}
+	return question(a, map[string]any{"matched": n}), nil
+}
+
+func (s *Server) removeMany(ctx context.Context, c *Call) (Result, error) {
+	return s.many(ctx, c, removable, "Removed", func(q *engine.Queue, _ keys.State) batchAct {
+		return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
+			return q.Remove(ctx, ids, true)
+		}
+	})
+}
+
+// many does a ticked selection at once and a whole state as an operation.
+func (s *Server) many(ctx context.Context, c *Call, allowed []keys.State, past string, act func(*engine.Queue, keys.State) batchAct) (Result, error) {
+	sel, err := selected(c, allowed...)
+	if err != nil {
+		return Result{}, err
+	}
+	q, err := s.o.Queue(c.Queue)
+	if err != nil {
+		return Result{}, err
+	}
+	if !sel.all {
+		return s.direct(ctx, sel, past, act(q, sel.state))
+	}
+	spec := s.spec(c, stateWord(string(sel.state))+" jobs")
+	spec.Detail = "every job that was " + stateWord(string(sel.state)) + " at the start"
+	return s.begin(overState(spec, q, sel.state, c.Now, act(q, sel.state)), 0)
+}
+
+// askAll is the question before an act on a whole state, sized to the number of jobs.
+func (s *Server) askAll(ctx context.Context, c *Call, sel selection, verb, what string, final bool) (*Question, error) {
+	q, counts, err := s.counts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	n := counts[sel.state]
+	if n == 0 {
+		return nil, problem(http.StatusConflict, "Nothing to do", "No job of %s is %s.", c.Queue.Name, stateWord(string(sel.state)))
+	}
+	a := s.ask(c, verb+" "+jobsIn(n, sel.state)+"?", verb+" "+words.Plural(n, "job", "jobs"), "Cancel")
+	a.Final = final
+	a.Body = []string{"Every job of " + c.Queue.Name + " that is " + stateWord(string(sel.state)) + " now. " + what}
+	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(sel.state)}, templates.Field{Name: "all", Value: "1"})
+	a.Hint = "Runs as an operation you can watch and cancel"
+	if n > sampleFrom {
+		if a.Samples, err = s.samples(ctx, c, q, sel.state); err != nil {
+			return nil, err
+		}
+		a.Big = true
+	}
+	if n > typeFrom {
+		typed(c, &a)
+		a.Final = final
+	}
+	if c.Found != nil && c.Found.Limiter.Closed && !final {
+		a.Note = "The limiter is closed: they join " + words.Plural(c.Found.Backlog(), "waiting job", "waiting jobs") + " and start as it lets them."
+	}
+	return question(a, map[string]any{"matched": n}), nil
+}
+
+func jobsIn(n int64, st keys.State) string {
+	word := stateWord(string(st))
+	if st == keys.WaitingChildren {
+		return words.Plural(n, "job that waits for children", "jobs that wait for children")
+	}
+	return words.Plural(n, word+" job", word+" jobs")
+}
+
+// samples are five jobs of a state.
+func (s *Server) samples(ctx context.Context, c *Call, q *engine.Queue, st keys.State) ([]templates.Sample, error) {
+	rows, _, err := q.Rows(ctx, st, 0, 4, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []templates.Sample
+	for _, r := range rows {
+		sample := templates.Sample{ID: r.ID, Text: jsonview.Visible(r.Name), End: s.when(timeOf(st, r), c.Now).Text}
+		if r.FailedReason != "" {
+			sample.Text = jsonview.Visible(r.FailedReason)
+		}
+		if r.Missing {
+			sample.Text = "data missing: the job's record is gone from Redis"
+		}
+		out = append(out, sample)
+	}
+	return out, nil
+}
+
+// cleaning is what a clean was asked to remove.
+type cleaning struct {
+	state keys.State
+	age   time.Duration
+	limit int
+}
+
+// readCleaning reads the form; the inputs say what is wrong with it.
+func readCleaning(c *Call) (cl cleaning, inputs []templates.Input, ok bool) {
+	cl.state, ok = keys.State(c.Values.Get("state")), true
+	choice := templates.Input{Kind: "select", Name: "state", Label: "Jobs that are"}
+	known := false
+	for _, st := range cleanable {
+		chosen := st == cl.state
+		known = known || chosen
+		choice.Options = append(choice.Options, templates.Option{Value: string(st), Label: stateWord(string(st)), Chosen: chosen})
+	}
+	if !known && cl.state != "" {
+		choice.Problem, ok = "Only these can be cleaned.", false
+	} else if cl.state == "" {
+		cl.state = cleanable[0]
+	}
+	age := templates.Input{Kind: "text", Name: "age", Label: "Older than", Value: c.Values.Get("age"), Help: "Such as 30min, 12h or 7d; 0 means all of them.", Required: true}
+	d, err := parseSpan(age.Value)
+	if age.Value == "" {
+		age.Value, ok = "0", false
+	} else if err != nil {
+		age.Problem, ok = err.Error(), false
+	}
+	cl.age = d
+	limit := templates.Input{Kind: "text", Name: "limit", Label: "At most", Value: c.Values.Get("limit"), Help: "How many jobs, oldest first; empty means no bound."}
+	if limit.Value != "" {
+		n, err := strconv.Atoi(strings.ReplaceAll(limit.Value, ",", ""))
+		if cl.limit = n; err != nil || n < 1 {
+			limit.Problem, ok = "A whole number from 1 up, or nothing.", false
+		}
+	}
+	return cl, []templates.Input{choice, age, limit}, ok
+}
+
+func (s *Server) askClean(ctx context.Context, c *Call) (*Question, error) {
+	cl, inputs, ok := readCleaning(c)
+	if !ok {
+		a := s.ask(c, "Clean "+c.Queue.Name, "Go on…", "Cancel")
+		a.Body = []string{"Removes jobs of one state by age, with their data, traces and logs. You see what it means before anything happens."}
+		a.Inputs, a.Unconfirmed = inputs, true
+		q := question(a, nil)
+		q.Open = true
+		return q, nil
+	}
+	_, counts, err := s.counts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	n := counts[cl.state]
+	if cl.limit > 0 {
+		n = min(n, int64(cl.limit))
+	}
+	if n == 0 {
+		return nil, problem(http.StatusConflict, "Nothing to clean", "No job of %s is %s.", c.Queue.Name, stateWord(string(cl.state)))
+	}
+	title, yes := "Remove up to "+jobsIn(n, cl.state)+"?", "Remove them"
+	if cl.age == 0 {
+		title, yes = "Remove "+jobsIn(n, cl.state)+"?", "Remove "+words.Plural(n, "job", "jobs")
+	}
+	a := s.ask(c, title, yes, "Keep them")
+	a.Final = true
+	a.Body = []string{cleanWords(c.Queue.Name, cl) + " Jobs that come later are not touched. This cannot be undone."}
+	a.Hint = "Runs as an operation you can watch and cancel"
+	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(cl.state)},
+		templates.Field{Name: "age", Value: c.Values.Get("age")}, templates.Field{Name: "limit", Value: c.Values.Get("limit")})
+	if n > typeFrom {
+		typed(c, &a)
+	}
+	return question(a, map[string]any{"atMost": n}), nil
+}
+
+func cleanWords(queue string, cl cleaning) string {
+	text := "Every job of " + queue + " that is " + stateWord(string(cl.state)) + " now"
+	if cl.limit > 0 {
+		text = "The oldest " + words.Plural(int64(cl.limit), "job", "jobs") + " of " + queue + " that are " + stateWord(string(cl.state)) + " now"
+	}
+	if cl.age > 0 {
+		text += " and older than " + words.Roughly(cl.age)
+	}
+	return text + ", with data, traces and logs."
+}
+
+func (s *Server) clean(_ context.Context, c *Call) (Result, error) {
+	cl, _, ok := readCleaning(c)
+	if !ok {
+		return Result{}, problem(http.StatusUnprocessableEntity, "Not accepted", "State, age or limit cannot be read.")
+	}
+	q, err := s.o.Queue(c.Queue)
+	if err != nil {
+		return Result{}, err
+	}
+	spec := s.spec(c, stateWord(string(cl.state))+" jobs")
+	spec.Detail = cleanWords(c.Queue.Name, cl)
+	left := cl.limit
+	spec.Prepare = func(ctx context.Context) (int64, error) {
+		counts, err := q.Counts(ctx)
+		if n := counts[cl.state]; cl.limit == 0 || n < int64(cl.limit) {
+			return n, err
+		}
+		return int64(cl.limit), err
+	}
+	spec.Step = func(ctx context.Context, n int) (operation.Batch, error) {
+		if cl.limit > 0 {
+			n = min(n, left)
+		}
+		// The bound stays where it was at the start, so that jobs which finish meanwhile are not touched.
+		ids, err := q.Clean(ctx, cl.state, cl.age+s.o.Clock().Sub(c.Now), n)
+		left -= len(ids)
+		return operation.Batch{Done: int64(len(ids)), Last: err == nil && (len(ids) == 0 || cl.limit > 0 && left <= 0)}, err
+	}
+	return s.begin(spec, 0)
+}

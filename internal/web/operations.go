@@ -1,0 +1,248 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"bullpen/internal/web/chart"
+	"bullpen/internal/web/operation"
+	"bullpen/internal/words"
+	"bullpen/templates"
+
+	"github.com/labstack/echo/v4"
+)
+
+func (s *Server) operationActions() []Action {
+	return []Action{{Name: "cancel", Path: "/operations/:op/cancel", Role: Operator, Do: s.cancelOperation}}
+}
+
+// mayOperation reports whether the caller may act on the operation's queue.
+func (s *Server) mayOperation(who Identity, role Role, st operation.Status) bool {
+	return who.May(role, s.links.parseQueue(st.Queue))
+}
+
+func (s *Server) findOperation(id string) (*operation.Operation, error) {
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+		if op := s.ops.Get(n); op != nil {
+			return op, nil
+		}
+	}
+	p := problem(http.StatusNotFound, "No such operation", "Operation %s is not known. Operations are forgotten when Bullpen restarts.", id)
+	p.Links = []templates.Link{{Label: "All operations", URL: s.links.to("/operations")}}
+	return nil, p
+}
+
+func (s *Server) cancelOperation(ctx context.Context, c *Call) (Result, error) {
+	op, err := s.findOperation(c.Params["op"])
+	if err != nil {
+		return Result{}, err
+	}
+	before := op.Status()
+	if !s.mayOperation(c.Who, Operator, before) {
+		return Result{}, problem(http.StatusForbidden, "Not allowed", "This operation is on a queue you may not change.")
+	}
+	if before.State.Ended() {
+		return Result{}, problem(http.StatusConflict, "Nothing was done", "The operation had ended already.")
+	}
+	op.Cancel()
+	select {
+	case <-op.Over():
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+	st := op.Status()
+	return Result{Message: "Cancelled.", Text: "What was done stays done: " + words.Plural(st.Done, "job", "jobs") + ".", Done: 1,
+		Location: "/operations/" + strconv.FormatInt(st.ID, 10)}, nil
+}
+
+// operationsPage lists what was asked of the server.
+func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) {
+	v := templates.OperationList{Title: "Operations", Say: "Bulk acts run on the server; they go on when you leave the page."}
+	for _, st := range s.ops.List() {
+		if s.mayOperation(r.who, Viewer, st) {
+			v.Rows = append(v.Rows, s.operationRow(st, r.now))
+		}
+	}
+	if len(v.Rows) == 0 {
+		v.Empty = &templates.EmptyState{Title: "No operations since Bullpen started", Text: "Retry all, promote all, clean, drain and obliterate appear here."}
+	}
+	return view{title: "Operations", nav: "/operations", content: templates.OperationsView(v),
+		live: []region{{"operations", templates.OperationsBody(v)}}}, nil
+}
+
+// operationPage shows one operation.
+func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
+	op, err := s.findOperation(r.params["op"])
+	if err != nil {
+		return view{}, err
+	}
+	st := op.Status()
+	if !s.mayOperation(r.who, Viewer, st) {
+		_, err := s.findOperation("")
+		return view{}, err
+	}
+	look := operationLook(st)
+	v := templates.OperationPage{
+		Crumbs: []templates.Crumb{{Label: "Operations", URL: s.links.to("/operations")}, {Label: strconv.FormatInt(st.ID, 10)}},
+		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, s.queueName(st.Queue)),
+		Max: st.Matched, Value: st.Done + st.Refused, Percent: progressPercent(st),
+		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st),
+		AllURL:   s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/refusals"),
+		AllLabel: "All " + words.Count(st.Refused) + " as JSON lines",
+	}
+	v.Finding, v.Say = operationSay(st, r.now)
+	if st.State.Ended() {
+		v.Max = max(st.Matched, 1)
+		if st.State == operation.Done {
+			v.Value = v.Max
+		}
+	} else if !s.o.ReadOnly && s.mayOperation(r.who, Operator, st) {
+		v.Cancel = &templates.Act{Label: "Cancel the rest", Class: "bad", URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/cancel"),
+			Fields: []templates.Field{{Name: "back", Value: r.self()}}}
+	}
+	for _, reason := range st.Reasons {
+		which := strings.Join(reason.Sample, ", ")
+		if more := reason.Count - int64(len(reason.Sample)); more > 0 {
+			which += ", " + words.Count(more) + " more"
+		}
+		v.Refused = append(v.Refused, templates.RefusedRow{Reason: sentenceStart(reason.Text), Count: words.Count(reason.Count), Which: which})
+	}
+	for _, other := range s.ops.List() {
+		if other.ID < st.ID && len(v.Before) < 5 && s.mayOperation(r.who, Viewer, other) {
+			v.Before = append(v.Before, s.operationRow(other, r.now))
+		}
+	}
+	return view{title: operationTabTitle(st), nav: "/operations", content: templates.OperationView(v),
+		live: []region{{"operation", templates.OperationBody(v)}}}, nil
+}
+
+// queueName is a queue as pages name it.
+func (s *Server) queueName(qualified string) string {
+	q := s.links.parseQueue(qualified)
+	if q.Prefix == s.o.Prefix {
+		return q.Name
+	}
+	return qualified
+}
+
+func (s *Server) operationTotals(st operation.Status, now time.Time) []templates.Total {
+	v := verbs(st.Verb)
+	left := templates.Total{Label: "Left", Figure: figure(words.Count(st.Left()))}
+	if rate := st.Rate(now); rate > 0 && st.Left() > 0 && !st.State.Ended() {
+		left.Notes = []string{"about " + words.Duration(secondsOf(float64(st.Left())/rate))}
+	}
+	reasons := "none"
+	if n := len(st.Reasons); n > 0 {
+		reasons = words.Plural(int64(n), "reason", "reasons") + ", below"
+	}
+	rate := templates.Total{Label: "Rate", Figure: figure(words.PerSecond(st.Rate(now)))}
+	if st.Batches > 0 {
+		rate.Notes = []string{words.Plural(st.Batches, "batch", "batches") + ", longest " + words.Exact(st.Longest)}
+	}
+	return []templates.Total{
+		{Label: "Matched", Figure: figure(words.Count(st.Matched)), Notes: []string{"snapshot of " + st.Started.In(s.o.Zone).Format("15:04:05")}},
+		{State: templates.StateOf("completed"), Label: v.past, Figure: figure(words.Count(st.Done))},
+		{State: templates.StateOf("failed"), Label: "Refused", Figure: figure(words.Count(st.Refused)), Notes: []string{reasons}},
+		left, rate,
+	}
+}
+
+// pacePlot shows the jobs done over time; nil while there is nothing to see.
+func (s *Server) pacePlot(st operation.Status) *templates.Plot {
+	if len(st.Pace) < 2 {
+		return nil
+	}
+	values := make([]float64, max(len(st.Pace), 30))
+	top := 0.0
+	for i, n := range st.Pace {
+		values[i] = float64(n) / st.Every.Seconds()
+		top = max(top, values[i])
+	}
+	scale := chart.Linear(top)
+	p := &templates.Plot{Title: "Jobs per second", ViewBox: "0 0 " + strconv.Itoa(len(values)) + " 100",
+		Legend: []templates.LegendItem{{Class: "s-active", Kind: "bar", Label: "done", Value: words.Number(values[len(st.Pace)-1])}},
+		Story:  "Jobs per second since the start, at most " + words.Number(top),
+		Paths:  []templates.PlotPath{{Class: "fill s-active", D: scale.Bars(values)[0]}}}
+	for _, t := range scale.Ticks {
+		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Number(t.Value)})
+	}
+	for i, anchor := range []string{"", "mid", "e"} {
+		at := st.Started.Add(time.Duration(float64(len(values)) * float64(st.Every) * float64(i) / 2)).In(s.o.Zone)
+		p.X = append(p.X, templates.PlotTick{At: percent(float64(i) * 50), Label: at.Format("15:04:05"), Anchor: anchor})
+	}
+	return p
+}
+
+func (s *Server) operationAsked(st operation.Status) []templates.Detail {
+	out := []templates.Detail{{Label: "Act", Value: sentenceStart(st.Verb)}}
+	if st.Queue != "" {
+		out = append(out, templates.Detail{Label: "Queue", Value: s.queueName(st.Queue), URL: s.links.queue(s.links.parseQueue(st.Queue))})
+	}
+	if st.Detail != "" {
+		out = append(out, templates.Detail{Label: "Set", Value: st.Detail, Small: "later ones are not touched"})
+	}
+	return append(out,
+		templates.Detail{Label: "Batches", Value: "up to 1,000 jobs and about 5 ms", Small: "after each, Redis has as long for others"},
+		templates.Detail{Label: "Started by", Value: st.Who, Small: s.exact(st.Started)})
+}
+
+func (s *Server) operationRow(st operation.Status, now time.Time) templates.OperationRow {
+	look := operationLook(st)
+	row := templates.OperationRow{
+		ID: strconv.FormatInt(st.ID, 10), URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10)),
+		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + s.queueName(st.Queue), Class: look.class, Icon: look.icon, State: look.word,
+		Started: s.when(st.Started, now), Took: words.Unknown, Done: words.Count(st.Done), Refused: words.Count(st.Refused), Who: st.Who,
+	}
+	switch {
+	case st.State == operation.Failed:
+		row.State += ": " + clip(st.Error, 60)
+	case !st.State.Ended():
+		row.State = progressPercent(st) + " " + row.State
+	}
+	if !st.Ended.IsZero() {
+		row.Took = words.Exact(st.Ended.Sub(st.Started).Round(time.Millisecond))
+	}
+	return row
+}
+
+// operationRefusals is every refused job, one JSON object a line.
+func (s *Server) operationRefusals(c echo.Context) error {
+	who, err := s.identify(c.Request())
+	if err != nil {
+		return err
+	}
+	op, err := s.findOperation(c.Param("op"))
+	if err != nil {
+		return err
+	}
+	if !s.mayOperation(who, Viewer, op.Status()) {
+		return echo.ErrNotFound
+	}
+	c.Response().Header().Set(echo.HeaderContentType, "application/x-ndjson")
+	c.Response().Header().Set("Cache-Control", "no-store")
+	enc := json.NewEncoder(c.Response())
+	for _, r := range op.Refusals() {
+		if err := enc.Encode(r); err != nil {
+			return nil //nolint:nilerr // the reader went away
+		}
+	}
+	return nil
+}
+
+// runningMark is the count beside "Operations" in the top bar.
+func runningMark(s *Server) (text, class, meaning string) {
+	n := int64(0)
+	for _, st := range s.ops.List() {
+		if !st.State.Ended() {
+			n++
+		}
+	}
+	if n == 0 {
+		return "", "", ""
+	}
+	return words.Count(n), "s-active", "running"
+}
