@@ -16,18 +16,18 @@ func payload(q keys.Queue, j *engine.Job) []byte {
 	var b bytes.Buffer
 	b.Grow(len(j.Data) + len(opts) + 512)
 	b.WriteByte('{')
-	member(&b, "queue", quote(q.Name))
-	member(&b, "id", quote(j.ID))
-	member(&b, "name", quote(j.Name))
-	member(&b, "data", j.Data) // valid: a worker fails other jobs itself
-	member(&b, "opts", opts)
-	member(&b, "attempt", number(int64(attempt(j))))
-	member(&b, "attempts", number(int64(j.AttemptsAllowed())))
-	member(&b, "attemptsStarted", number(int64(j.AttemptsStarted)))
-	member(&b, "timestamp", number(j.Timestamp.UnixMilli()))
-	member(&b, "priority", number(j.Priority))
-	member(&b, "progress", validOr(j.Progress, "0"))
-	member(&b, "parent", validOr(j.Parent, "null"))
+	field(&b, "queue", quote(q.Name))
+	field(&b, "id", quote(j.ID))
+	field(&b, "name", quote(j.Name))
+	field(&b, "data", j.Data) // valid: a worker fails other jobs itself
+	field(&b, "opts", opts)
+	field(&b, "attempt", number(int64(attempt(j))))
+	field(&b, "attempts", number(int64(j.AttemptsAllowed())))
+	field(&b, "attemptsStarted", number(int64(j.AttemptsStarted)))
+	field(&b, "timestamp", number(j.Timestamp.UnixMilli()))
+	field(&b, "priority", number(j.Priority))
+	field(&b, "progress", validOr(j.Progress, "0"))
+	field(&b, "parent", validOr(j.Parent, "null"))
 	b.WriteByte('}')
 	return b.Bytes()
 }
@@ -35,8 +35,8 @@ func payload(q keys.Queue, j *engine.Job) []byte {
 // attempt is the number of the running attempt, counted from 1.
 func attempt(j *engine.Job) int { return j.AttemptsMade + 1 }
 
-// member appends "name":value, with a comma where something is before it.
-func member(b *bytes.Buffer, name string, value []byte) {
+// field appends "name":value, with a comma where something is before it.
+func field(b *bytes.Buffer, name string, value []byte) {
 	if b.Len() > 1 {
 		b.WriteByte(',')
 	}
