@@ -25,8 +25,11 @@ var navigation = []struct {
 // pages are the views by route pattern. A page that is not in here has no route and no link.
 func (s *Server) pages() map[string]viewFunc {
 	return map[string]viewFunc{
-		"/":               s.overview,
-		"/queues/:queue":  s.queuePage,
+		"/":              s.overview,
+		"/queues/:queue": s.queuePage,
+
+		"/queues/:queue/jobs/:id": s.jobPage,
+
 		"/operations":     s.operationsPage,
 		"/operations/:op": s.operationPage,
 	}
@@ -55,6 +58,10 @@ func (s *Server) routes() *echo.Echo {
 		}
 	}
 	e.GET("/operations/:op/refusals", s.operationRefusals)
+	for _, field := range jobFiles {
+		e.GET("/queues/:queue/jobs/:id/"+field, s.jobFile(field))
+	}
+	e.GET("/live", s.live)
 	e.GET("/static/:name", s.static)
 	e.GET("/favicon.ico", s.favicon)
 	e.GET("/healthz", s.healthz)
