@@ -16,8 +16,8 @@ type Page struct {
 	// Topic is the address of this view as the event stream knows it, "" when nothing on the page is live.
 	Topic  string
 	Status Status
-	// Notices are the results and warnings on top of the page.
-	Notices []Notice
+	// Flash is the result of the write before this page; Notices are warnings that come and go by themselves.
+	Flash, Notices []Notice
 	Foot    Foot
 }
 

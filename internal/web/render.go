@@ -42,7 +42,8 @@ func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
 		Nav:     s.nav(v.nav),
 		Query:   v.find,
 		Status:  s.status(r.snap, r.now),
-		Notices: append(s.flash(c), s.warnings(r.snap, r.now)...),
+		Flash:   s.flash(c),
+		Notices: s.warnings(r.snap, r.now),
 		Foot:    s.foot(r.snap),
 	}
 	if s.has("/search") {

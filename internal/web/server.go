@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ type Server struct {
 	views   map[string]viewFunc // by route pattern
 	acts    []Action
 	ops     *operation.Manager
+	hub     *hub
+	boot    string // names this process in event ids
 	echo    *echo.Echo
 	http    *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
@@ -49,6 +52,7 @@ func New(o Options) (*Server, error) {
 		flashes: newFlashBox(o.BasePath), views: map[string]viewFunc{}, stopping: make(chan struct{}),
 	}
 	s.ops = operation.New(o.Clock)
+	s.hub, s.boot = newHub(s), rand.Text()[:8]
 	if o.PublicURL != "" {
 		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
 	}
@@ -78,6 +82,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	s.ops.Close()
+	s.hub.wait()
 	if err != nil {
 		return fmt.Errorf("web: shutdown: %w", err)
 	}
