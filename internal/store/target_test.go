@@ -1,0 +1,120 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		o    Options
+		want mode
+		text string
+		// what the client is told
+		addrs              []string
+		db                 int
+		user, pass, master string
+		tls                bool
+	}{
+		{name: "nothing", want: none},
+		{
+			name: "plain", o: Options{URL: "redis://127.0.0.1"}, want: single,
+			text: "redis://127.0.0.1", addrs: []string{"127.0.0.1:6379"},
+		},
+		{
+			name: "all parts", o: Options{URL: "redis://ada:p%40ss@h:1/3"}, want: single,
+			text: "redis://h:1/3", addrs: []string{"h:1"}, db: 3, user: "ada", pass: "p@ss",
+		},
+		{
+			name: "options beat the URL", o: Options{URL: "redis://ada:x@h", Username: "bob", Password: "y"}, want: single,
+			text: "redis://h", addrs: []string{"h:6379"}, user: "bob", pass: "y",
+		},
+		{
+			name: "password alone", o: Options{URL: "redis://:x@[::1]:7"}, want: single,
+			text: "redis://[::1]:7", addrs: []string{"[::1]:7"}, pass: "x",
+		},
+		{
+			name: "database in the query", o: Options{URL: "redis://h?db=4"}, want: single,
+			text: "redis://h", addrs: []string{"h:6379"}, db: 4,
+		},
+		{
+			name: "tls", o: Options{URL: "rediss://h?skip_verify=true"}, want: single,
+			text: "rediss://h", addrs: []string{"h:6379"}, tls: true,
+		},
+		{
+			name: "tls by option", o: Options{URL: "redis://h", TLS: &TLS{ServerName: "x"}}, want: single,
+			text: "redis://h", addrs: []string{"h:6379"}, tls: true,
+		},
+		{
+			name: "socket", o: Options{URL: "unix:///run/r.sock?db=1"}, want: single,
+			text: "unix:///run/r.sock", addrs: []string{"/run/r.sock"}, db: 1,
+		},
+		{
+			name: "sentinel URL", o: Options{URL: "redis+sentinel://u:p@a:1,b/main/2"}, want: sentinel,
+			text: "redis+sentinel://a:1,b/main/2", addrs: []string{"a:1", "b:26379"}, db: 2, user: "u", pass: "p", master: "main",
+		},
+		{
+			name: "sentinel by query", o: Options{URL: "rediss://a:1/2?master_name=main&addr=b:2"}, want: sentinel,
+			text: "rediss://a:1/2", addrs: []string{"a:1", "b:2"}, db: 2, master: "main", tls: true,
+		},
+		{
+			name: "sentinel by addresses", o: Options{Addrs: []string{"a:1", "b:1"}, MasterName: "main"}, want: sentinel,
+			text: "redis+sentinel://a:1,b:1/main", addrs: []string{"a:1", "b:1"}, master: "main",
+		},
+		{
+			name: "cluster by addresses", o: Options{Addrs: []string{"a:1"}, Prefixes: []string{"{bull}"}}, want: cluster,
+			text: "Cluster a:1", addrs: []string{"a:1"},
+		},
+		{
+			name: "cluster by query", o: Options{URL: "redis://h?cluster=true", Prefixes: []string{"x{a}y"}}, want: cluster,
+			text: "redis://h", addrs: []string{"h:6379"},
+		},
+		{
+			name: "cluster by hosts", o: Options{URL: "redis://u:p@h:1,i:2", Prefixes: []string{"{a}"}}, want: cluster,
+			text: "redis://h:1,i:2", addrs: []string{"h:1", "i:2"}, user: "u", pass: "p",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tt.o.target()
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.mode)
+			require.Equal(t, tt.text, got.name)
+			require.Equal(t, tt.addrs, got.opts.Addrs)
+			require.Equal(t, tt.db, got.opts.DB)
+			require.Equal(t, tt.user, got.opts.Username)
+			require.Equal(t, tt.pass, got.opts.Password)
+			require.Equal(t, tt.master, got.opts.MasterName)
+			require.Equal(t, tt.tls, got.opts.TLSConfig != nil)
+		})
+	}
+}
+
+func TestTargetsRefused(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"http://u:secret@h":             `redis url http://h: scheme "http" is not one of redis, rediss, unix, redis+sentinel, rediss+sentinel`,
+		"redis://u:secret@h:port":       `redis url: invalid port ":port" after host`,
+		"redis://h/x":                   `redis url redis://h/x: "x" is not a database number`,
+		"redis://h?db=-1":               `redis url redis://h: "-1" is not a database number`,
+		"unix://run/r.sock":             "redis url unix://run/r.sock: needs an absolute path, as in unix:///run/redis.sock",
+		"redis+sentinel://h":            "redis url redis+sentinel://h: needs the master's name, as in redis+sentinel://host:26379/mymaster",
+		"redis://h?pool=1":              `redis url redis://h: unknown option "pool" in the query`,
+		"redis://h?cluster=perhaps":     "redis url redis://h: cluster=perhaps is neither true nor false",
+		"redis://h?skip_verify=1":       "redis url redis://h: skip_verify goes with rediss",
+		"redis://h/2?cluster=true":      "redis url redis://h/2: a Cluster has database 0 only",
+		"redis://h:1,h:2":               `prefix "bull": ` + ErrNoHashTag.Error(),
+		"redis://h?cluster=true&addr=x": `prefix "bull": ` + ErrNoHashTag.Error(),
+	} {
+		err := Options{URL: url, Prefixes: []string{"bull"}}.Validate()
+		require.EqualError(t, err, want)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	require.ErrorIs(t, Options{Addrs: []string{"h:1"}, Prefixes: []string{"{a}", "{}"}}.Validate(), ErrNoHashTag)
+	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{CA: "no.pem"}}.Validate(), "tls ca: open no.pem")
+	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{CA: "target_test.go"}}.Validate(), "no certificate in PEM form")
+	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{Cert: "no.pem"}}.Validate(), "tls certificate")
+}
