@@ -25,6 +25,8 @@ const (
 	SchedulerConflict Code = -10 // the id of a scheduler's iteration is taken
 	SchedulerBusy     Code = -11 // the next slots of a scheduler are taken
 
+	Broken Code = -30 // a key or field of the job holds something that BullMQ never writes there
+
 	Locked    Code = -20 // a worker holds the job or one below it, so it cannot be removed (BullMQ answers 0)
 	NotPaused Code = -21 // obliterate of a queue that is not paused (BullMQ answers -1)
 	HasActive Code = -22 // obliterate of a queue with active jobs, not forced (BullMQ answers -2)
