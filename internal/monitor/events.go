@@ -12,6 +12,7 @@ import (
 	"bullpen/internal/engine/policy"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // followerOptions configure newFollowers.
@@ -55,7 +56,7 @@ func usualPace() pace {
 //
 // What it costs: one connection that waits for events, at most five reads a second plus one per 500 entries, one commit
 // and one probe a second for each queue with events, one command a second for each queue that another replica reads,
-// one HMGET for each attempt that failed or was put back, and memory for maxJobs jobs.
+// two commands for each attempt that failed or was put back, and memory for maxJobs jobs.
 type followers struct {
 	replica string
 	readers []*reader
@@ -105,10 +106,14 @@ func dedicated(c redis.UniversalClient) (redis.UniversalClient, error) {
 	case *redis.Client:
 		o := *c.Options()
 		o.PoolSize, o.MinIdleConns, o.MaxRetries = 1, 0, -1
+		// These belong to the other client.
+		o.PushNotificationProcessor = nil
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClient(&o), nil
 	case *redis.ClusterClient:
 		o := *c.Options()
 		o.PoolSize, o.MinIdleConns, o.MaxRetries = 1, 0, -1
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil
 	default:
 		return nil, fmt.Errorf("following events: cannot open another connection with a %T", c)

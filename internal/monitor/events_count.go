@@ -31,11 +31,23 @@ type eventCounter struct {
 	fresh EventTotals
 }
 
-// jobFacts are fields of a job's hash, read right after a batch; they settle what events leave open.
+// jobFacts are what Redis says of a job right after a batch was read; they settle what events leave open.
 type jobFacts struct {
-	found                         bool
-	made, started, stalls, taken  int64 // atm, ats, stc; taken is processedOn in milliseconds
-	completedOrFailedLaterInBatch int64
+	found bool
+	// started, made and stalls are ats, atm and stc of the hash.
+	started, made, stalls int64
+	// running says the job is locked by a worker.
+	running bool
+}
+
+// back is how many attempts of the job went back without being used up: every start but those that were used up,
+// stalled, or still run.
+func (f jobFacts) back() int64 {
+	n := f.started - f.made - f.stalls
+	if f.running {
+		n--
+	}
+	return n
 }
 
 // undecided returns the jobs of a batch with an event whose meaning only the job's hash tells: was an attempt used up
@@ -86,12 +98,6 @@ func nextOf(batch []entry, i int) entry {
 // count takes a batch in stream order. facts has an entry for every job undecided named. The last entry must not need
 // the one after it, unless the stream ends there.
 func (c *eventCounter) count(batch []entry, facts map[string]jobFacts) {
-	for _, e := range batch {
-		if f, ok := facts[e.job]; ok && (e.kind == eventCompleted || e.kind == eventFailed) {
-			f.completedOrFailedLaterInBatch++
-			facts[e.job] = f
-		}
-	}
 	for i, e := range batch {
 		var prev entry
 		if i > 0 {
@@ -118,10 +124,10 @@ func (c *eventCounter) one(prev, e, next entry, facts map[string]jobFacts) {
 	case eventCompleted:
 		c.fresh.Completed++
 		minute.Completed++
-		c.ended(e, true, facts)
+		c.ended(e, true)
 	case eventFailed:
 		minute.Failed++
-		c.failed(e, next, facts)
+		c.failed(e, next)
 	case eventStalled:
 		c.fresh.Stalled++
 		minute.Stalled++
@@ -152,14 +158,14 @@ func (c *eventCounter) waiting(e, next entry, facts map[string]jobFacts) {
 	r := c.table.touch(c, e.job)
 	switch e.prev {
 	case "active":
-		if !next.follows(e, eventStalled) && r.usedUp(e, facts[e.job]) {
+		if !next.follows(e, eventStalled) && r.usedUp(facts[e.job]) {
 			c.fresh.RetriedImmediate++
 			c.retried(r, e)
 		}
 	case eventDelayed:
 		c.fresh.Promoted++
 	case eventCompleted, eventFailed:
-		*r = jobRecord{owner: c, id: e.job}
+		*r = jobRecord{owner: c, id: e.job, back: -1}
 	}
 	r.ready = e.at
 	if e.prev == eventDelayed && r.due > 0 {
@@ -176,7 +182,7 @@ func (c *eventCounter) delayed(e entry, facts map[string]jobFacts) {
 	case r.last == eventAdded, r.last == eventWaitingChildren:
 		c.fresh.DelayedScheduled++
 	case r.last == eventDelayed:
-	case leftActive(r.last) && r.usedUp(e, facts[e.job]):
+	case leftActive(r.last) && r.usedUp(facts[e.job]):
 		c.fresh.RetriedBackoff++
 		c.fresh.DelayedBackoff++
 		c.retried(r, e)
@@ -186,27 +192,22 @@ func (c *eventCounter) delayed(e entry, facts map[string]jobFacts) {
 	r.last, r.due, r.started, r.ready = e.kind, e.due, 0, 0
 }
 
-// usedUp says whether the attempt that ended with e counts. The hash was read after the batch, so attempts that ended
-// later in it are taken off. A job that is gone went on to its end, which a job put back for a while seldom does.
-func (r *jobRecord) usedUp(e entry, f jobFacts) bool {
-	if !f.found {
-		r.attempts++
-		return true
-	}
-	made := f.made - f.completedOrFailedLaterInBatch
-	if r.known {
-		if made <= int64(r.attempts) {
+// usedUp says whether the attempt that ended with a move out of active counts. A job that is gone went on to its end,
+// which one that was put back seldom does so soon.
+func (r *jobRecord) usedUp(f jobFacts) bool {
+	back := f.back()
+	switch {
+	case f.found && r.back < 0: // first seen in mid-life: take it as the latest of those that went back
+		r.back = max(back, 0)
+		if back > 0 {
 			return false
 		}
-		r.attempts++
-		return true
+	case f.found && back > r.back:
+		r.back++
+		return false
 	}
-	// First seen in mid-life: starts that neither used up an attempt nor stalled were put back.
-	back := f.started - f.made - f.stalls
-	if f.taken > e.at {
-		back-- // it runs again
-	}
-	return back <= 0
+	r.attempts++
+	return true
 }
 
 func (c *eventCounter) retried(r *jobRecord, e entry) {
@@ -232,7 +233,7 @@ func (c *eventCounter) active(e entry) {
 }
 
 // failed counts a job that failed for good. What follows in the stream tells the reason.
-func (c *eventCounter) failed(e, next entry, facts map[string]jobFacts) {
+func (c *eventCounter) failed(e, next entry) {
 	exhausted := next.follows(e, eventExhausted)
 	switch {
 	case e.stalledOut:
@@ -245,15 +246,11 @@ func (c *eventCounter) failed(e, next entry, facts map[string]jobFacts) {
 	if r := c.table.touch(c, e.job); exhausted && next.made > 0 {
 		r.attempts, r.known = next.made-1, true
 	}
-	c.ended(e, false, facts)
+	c.ended(e, false)
 }
 
 // ended closes a job: its last attempt is over and it is not remembered any longer.
-func (c *eventCounter) ended(e entry, completed bool, facts map[string]jobFacts) {
-	if f, ok := facts[e.job]; ok {
-		f.completedOrFailedLaterInBatch--
-		facts[e.job] = f
-	}
+func (c *eventCounter) ended(e entry, completed bool) {
 	r := c.table.touch(c, e.job)
 	c.ran(r, e, completed)
 	if r.known && c.observer != nil {

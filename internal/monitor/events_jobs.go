@@ -17,6 +17,8 @@ type jobRecord struct {
 	// attempts counts attempts used up; it is right only if known.
 	attempts int
 	known    bool
+	// back counts attempts that were not used up, -1 while nothing is known of the job's past.
+	back int64
 }
 
 // jobTable holds the records of all queues of a reader, and forgets the one untouched for longest when full.
@@ -35,7 +37,7 @@ func (t *jobTable) touch(c *eventCounter, id string) *jobRecord {
 		oldest := t.recent.Back().Value.(*jobRecord)
 		oldest.owner.forget(oldest.id)
 	}
-	r := &jobRecord{owner: c, id: id}
+	r := &jobRecord{owner: c, id: id, back: -1}
 	c.jobs[id] = t.recent.PushFront(r)
 	return r
 }

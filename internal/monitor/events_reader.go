@@ -310,14 +310,16 @@ func (r *reader) lookUp(ctx context.Context, batches []batch) ([]map[string]jobF
 	type look struct {
 		batch int
 		job   string
-		cmd   *redis.SliceCmd
+		hash  *redis.SliceCmd
+		lock  *redis.IntCmd
 	}
 	var looks []look
 	pipe := r.o.client.Pipeline()
 	for i, b := range batches {
 		facts[i] = b.counter.undecided(b.entries)
 		for job := range facts[i] {
-			looks = append(looks, look{i, job, pipe.HMGet(ctx, b.queue.Job(job), "atm", "ats", "stc", "processedOn", "name")})
+			hash := pipe.HMGet(ctx, b.queue.Job(job), "name", "ats", "atm", "stc")
+			looks = append(looks, look{i, job, hash, pipe.Exists(ctx, b.queue.Lock(job))})
 		}
 	}
 	if len(looks) == 0 {
@@ -325,7 +327,7 @@ func (r *reader) lookUp(ctx context.Context, batches []batch) ([]map[string]jobF
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for _, l := range looks {
-		values, err := l.cmd.Result()
+		values, err := l.hash.Result()
 		if err != nil {
 			if redis.HasErrorPrefix(err, "WRONGTYPE") {
 				continue // an id that is no job's
@@ -333,8 +335,8 @@ func (r *reader) lookUp(ctx context.Context, batches []batch) ([]map[string]jobF
 			return nil, fmt.Errorf("reading jobs: %w", err)
 		}
 		facts[l.batch][l.job] = jobFacts{
-			made: number(values[0]), started: number(values[1]), stalls: number(values[2]), taken: number(values[3]),
-			found: values[4] != nil,
+			found: values[0] != nil, started: number(values[1]), made: number(values[2]), stalls: number(values[3]),
+			running: l.lock.Val() > 0,
 		}
 	}
 	return facts, nil

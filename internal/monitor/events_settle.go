@@ -58,7 +58,7 @@ func (c probeCmds) result() (p probe, err error) {
 	return p, nil
 }
 
-func noSuchKey(err error) bool { return redis.HasErrorPrefix(err, "ERR no such key") }
+func noSuchKey(err error) bool { return redis.HasErrorPrefix(err, "no such key") }
 
 // begin is the state of a reader that starts at the end of the stream: what happened before is not counted.
 func begin(p probe) readerState {
