@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -52,7 +53,7 @@ func (s *Server) live(c echo.Context) error {
 	}
 	defer s.hub.leave(st)
 	w := newEventWriter(c)
-	after := s.resumeAt(c.Request().Header.Get("Last-Event-ID"))
+	after := s.resumeAt(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("after")))
 	if after, err = s.send(w, st, after, s.o.Monitor.Snapshot()); err != nil {
 		return nil //nolint:nilerr // the reader went away
 	}
