@@ -56,9 +56,12 @@ func forecast(points []MemoryPoint, limit, system int64, now time.Time) Forecast
 		return f
 	}
 	f.Known, f.Full = true, time.Duration(minutes*float64(time.Minute))
-	f.Text = "full in about " + words.Roughly(f.Full) + " at +" + words.Bytes(int64(f.PerMinute)) + "/min"
-	if left <= 0 {
+	f.Text = "full in about " + words.Roughly(f.Full.Round(time.Minute)) + " at +" + words.Bytes(int64(math.Round(f.PerMinute))) + "/min"
+	switch {
+	case left <= 0:
 		f.Text = "full now"
+	case f.Full < time.Minute:
+		f.Text = "full within a minute"
 	}
 	if f.System {
 		f.Text += ", against the machine's " + words.Memory(f.Limit) + " because maxmemory is not set"
