@@ -58,13 +58,27 @@ func (c *Callbacks) serve(w http.ResponseWriter, r *http.Request) (result any, e
 		}
 		return nil, c.with(r.Context(), token, func(j attemptJob) error { return u.apply(r.Context(), j) })
 	case tail == "children" && r.Method == http.MethodGet:
-		err = c.with(r.Context(), token, func(j attemptJob) error {
-			result, err = j.ChildrenValues(r.Context())
+		err = c.with(r.Context(), token, func(j attemptJob) (err error) {
+			result, err = children(r.Context(), j)
 			return err
 		})
 		return result, err
 	}
 	return nil, badCallback{http.StatusMethodNotAllowed, "POST an update here, or GET children below"}
+}
+
+// children are the results of a job's children; one that is not JSON becomes a JSON string.
+func children(ctx context.Context, j attemptJob) (map[string]json.RawMessage, error) {
+	values, err := j.ChildrenValues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range values {
+		if !json.Valid(value) {
+			values[key] = quote(string(value))
+		}
+	}
+	return values, nil
 }
 
 // update is the body of a callback.

@@ -46,20 +46,18 @@ type PoolOptions struct {
 type Pool struct {
 	o         PoolOptions
 	log       *slog.Logger
-	members   []*member
+	members   []member
 	handlers  sync.WaitGroup // running handlers, also of workers that gave them up
 	interrupt chan struct{}
 	announcer chan struct{} // closed to end the announcements
 	announced chan struct{} // closed when they have ended
-
-	mu sync.Mutex // guards every member's entry
 }
 
 // member is one worker of a pool.
 type member struct {
 	queue  keys.Queue
 	worker *engine.Worker
-	entry  presence.Entry
+	card   presence.Worker // what is announced of it; its concurrency may change
 }
 
 // HandedBack are the jobs of a queue that still ran when the grace ended and went back to waiting.
@@ -104,12 +102,9 @@ func (p *Pool) Add(c WorkerConfig) error {
 	if err != nil {
 		return fmt.Errorf("add worker of %s: %w", c.Queue.Name, err)
 	}
-	p.members = append(p.members, &member{queue: c.Queue.Queue, worker: w, entry: presence.Entry{
-		Queue: c.Queue.Queue,
-		Worker: presence.Worker{
-			ID: rand.Text(), Host: hostname(), Process: os.Getpid(), Name: o.Name,
-			Concurrency: o.Concurrency, Version: p.o.Version, Policy: PolicyHash(c.Policy),
-		},
+	p.members = append(p.members, member{queue: c.Queue.Queue, worker: w, card: presence.Worker{
+		ID: rand.Text(), Host: hostname(), Process: os.Getpid(), Name: o.Name,
+		Version: p.o.Version, Policy: PolicyHash(c.Policy),
 	}})
 	return nil
 }
@@ -147,16 +142,14 @@ func (p *Pool) Unhealthy() (queues []keys.Queue) {
 	return queues
 }
 
-// SetConcurrency changes how many jobs the workers of a queue run at once, without interrupting any.
-func (p *Pool) SetConcurrency(q keys.Queue, n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// Workers are the workers of a queue, whose concurrency and limiter can be changed while they run.
+func (p *Pool) Workers(q keys.Queue) (workers []*engine.Worker) {
 	for _, m := range p.members {
 		if m.queue == q {
-			m.worker.SetConcurrency(n)
-			m.entry.Worker.Concurrency = n
+			workers = append(workers, m.worker)
 		}
 	}
+	return workers
 }
 
 // Stop makes all workers take no more jobs and waits for the running ones until ctx ends; then what still runs goes
@@ -219,7 +212,7 @@ func (p *Pool) announce() {
 	defer ticker.Stop()
 	silent := false
 	for {
-		err := p.announceOnce(presence.Announce)
+		err := p.say(presence.Announce)
 		if failed := err != nil; failed != silent {
 			silent = failed
 			if failed {
@@ -229,7 +222,7 @@ func (p *Pool) announce() {
 		select {
 		case <-ticker.C:
 		case <-p.announcer:
-			if err := p.announceOnce(presence.Withdraw); err != nil {
+			if err := p.say(presence.Withdraw); err != nil {
 				p.log.Warn("workers could not be withdrawn; they are shown until they expire", "err", err)
 			}
 			return
@@ -237,14 +230,13 @@ func (p *Pool) announce() {
 	}
 }
 
-func (p *Pool) announceOnce(say func(context.Context, redis.UniversalClient, []presence.Entry) error) error {
+func (p *Pool) say(what func(context.Context, redis.UniversalClient, []presence.Entry) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), announceLimit)
 	defer cancel()
-	p.mu.Lock()
 	entries := make([]presence.Entry, len(p.members))
 	for i, m := range p.members {
-		entries[i] = m.entry
+		entries[i] = presence.Entry{Queue: m.queue, Worker: m.card}
+		entries[i].Worker.Concurrency = m.worker.Concurrency()
 	}
-	p.mu.Unlock()
-	return say(ctx, p.o.Client, entries)
+	return what(ctx, p.o.Client, entries)
 }
