@@ -57,8 +57,12 @@ func (d *decoder) validate(c *Config) {
 	d.address(c)
 	d.redis(c)
 	d.auth(c.Auth)
-	d.patterns("queues_include", c.QueuesInclude)
-	d.patterns("queues_exclude", c.QueuesExclude)
+	for i, p := range c.QueuesInclude {
+		d.check(fmt.Sprintf("queues_include[%d]", i), p != "", "must not be empty")
+	}
+	for i, p := range c.QueuesExclude {
+		d.check(fmt.Sprintf("queues_exclude[%d]", i), p != "", "must not be empty")
+	}
 	for key, value := range map[string]string{
 		"public_url": c.PublicURL, "prometheus_url": c.PrometheusURL, "alertmanager_url": c.AlertmanagerURL,
 		"notify.webhook": c.Notify.Webhook,
@@ -266,7 +270,7 @@ func (d *decoder) signOn(a Auth) {
 	}
 }
 
-// patterns checks the syntax of shell patterns.
+// patterns checks the shell patterns of what somebody may see.
 func (d *decoder) patterns(at string, patterns []string) {
 	for i, p := range patterns {
 		_, err := path.Match(p, "")

@@ -63,6 +63,9 @@ func startChild(ctx context.Context, binary, dir string, log *slog.Logger) (*chi
 	if err := c.placeSocket(); err != nil {
 		return nil, errors.Join(err, c.lock.Close())
 	}
+	if err := writeOwner(c.lock, c.socket); err != nil {
+		return nil, errors.Join(err, c.lock.Close())
+	}
 	go c.supervise()
 	if err := c.awaitReady(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s in %s: %w", filepath.Base(binary), dir, err), c.close())

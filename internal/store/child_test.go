@@ -120,9 +120,16 @@ func TestChildThatCannotStart(t *testing.T) {
 func TestDataDirInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	open(t, Options{DataDir: dir})
+	owner := open(t, Options{DataDir: dir})
 	_, err := Open(t.Context(), Options{DataDir: dir})
 	require.ErrorContains(t, err, "data directory "+dir+" is in use by another Bullpen (process "+strconv.Itoa(os.Getpid())+")")
+
+	beside, err := Open(t.Context(), Options{DataDir: dir, Attach: true})
+	require.NoError(t, err)
+	requireUsable(t, beside, "k")
+	require.Equal(t, owner.Describe(), beside.Describe())
+	require.NoError(t, beside.Close())
+	require.Equal(t, "v", owner.Client().Get(t.Context(), "k").Val(), "the owner's server goes on")
 }
 
 // TestDataDirOfADeadOwner waits for the server that a dead process left behind.

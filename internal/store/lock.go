@@ -13,6 +13,18 @@ import (
 	"time"
 )
 
+// inUseError says that another Bullpen has the data directory.
+type inUseError struct {
+	dir    string
+	pid    int
+	socket string // of its server; empty while that is not known
+}
+
+func (e *inUseError) Error() string {
+	return fmt.Sprintf("data directory %s is in use by another Bullpen (process %d): "+
+		"give this one a -data of its own, or name a Redis that both use with -redis", e.dir, e.pid)
+}
+
 // lockDir takes the data directory for this process; closing the file, or the end of every process that holds it,
 // gives it back. When the process that took it is dead, its server may still be writing: then it is waited for.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
@@ -23,15 +35,13 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return f, writeOwner(f)
+			return f, f.Truncate(0)
 		}
-		owner := readOwner(f)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock data directory %s: %w", dir, err), f.Close())
 		}
-		if owner > 0 && alive(owner) {
-			return nil, errors.Join(fmt.Errorf("data directory %s is in use by another Bullpen (process %d): "+
-				"give this one a -data of its own, or name a Redis that both use with -redis", dir, owner), f.Close())
+		if pid, socket := readOwner(f); pid > 0 && alive(pid) {
+			return nil, errors.Join(&inUseError{dir, pid, socket}, f.Close())
 		}
 		select {
 		case <-ctx.Done():
@@ -42,20 +52,19 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-func writeOwner(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("lock data directory: %w", err)
-	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
+// writeOwner says in the lock file who has the directory and where its server listens.
+func writeOwner(f *os.File, socket string) error {
+	if _, err := f.WriteAt(fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), socket), 0); err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
 	}
 	return nil
 }
 
-func readOwner(f *os.File) int {
-	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 20))
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return pid
+func readOwner(f *os.File) (pid int, socket string) {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 4096))
+	first, second, _ := strings.Cut(string(text), "\n")
+	pid, _ = strconv.Atoi(first)
+	return pid, strings.TrimSpace(second)
 }
 
 // alive reports whether a process exists.

@@ -29,6 +29,9 @@ type Options struct {
 	Fallback Fallback
 	// DataDir is where a private server keeps its data. Required unless a server is named or Fallback is Memory.
 	DataDir string
+	// Attach, when another Bullpen has DataDir, connects to its private server instead of giving up. For commands that
+	// work beside a running server.
+	Attach bool
 	// MaxBlock is the longest time a blocking read of a client from Blocking may wait; default 10 s.
 	MaxBlock time.Duration
 	// Logger gets what the private server says and when it goes down; default none.

@@ -61,8 +61,8 @@ func hint(err error) string {
 }
 
 func (s *Store) place() string {
-	if s.child != nil {
-		return "as a private child, data in " + s.child.dir
+	if s.kind == KindChild {
+		return "as a private child, data in " + s.dir
 	}
 	return "at " + s.target.name
 }
@@ -78,7 +78,7 @@ func (s *Store) checkMode(fields map[string]string) error {
 
 // survives says what a restart of the server costs.
 func (s *Store) survives(ctx context.Context, fields map[string]string) string {
-	if s.child != nil {
+	if s.kind == KindChild {
 		return "jobs survive restarts and crashes, but for the last second"
 	}
 	if fields["aof_enabled"] == "1" {

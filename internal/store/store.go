@@ -29,8 +29,9 @@ type Store struct {
 	maxBlock time.Duration
 	client   redis.UniversalClient
 	banner   string
+	dir      string // KindChild: where the data is
 
-	child  *child               // KindChild only
+	child  *child               // KindChild, unless attached
 	memory *miniredis.Miniredis // KindMemory only
 
 	closeOnce sync.Once
@@ -77,10 +78,14 @@ func (s *Store) openFallback(ctx context.Context, o Options) error {
 	if o.DataDir == "" {
 		return errors.New("a private store needs a data directory")
 	}
-	s.kind = KindChild
+	s.kind, s.dir = KindChild, o.DataDir
 	s.child, err = startChild(ctx, binary, o.DataDir, o.Logger)
-	if err == nil {
+	var inUse *inUseError
+	switch {
+	case err == nil:
 		s.target, err = parseURL("unix://" + s.child.socket)
+	case o.Attach && errors.As(err, &inUse) && inUse.socket != "":
+		s.target, err = parseURL("unix://" + inUse.socket)
 	}
 	return err
 }
@@ -116,7 +121,7 @@ func (s *Store) Kind() Kind { return s.kind }
 // Describe is the part of the start-up line that says which store is used and what survives a restart.
 func (s *Store) Describe() string { return s.banner }
 
-// Err says why a private server is down; nil when it runs, and for the other kinds.
+// Err says why our private server is down; nil when it runs, and for the other kinds.
 func (s *Store) Err() error {
 	if s.child == nil {
 		return nil
