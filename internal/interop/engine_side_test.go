@@ -20,21 +20,27 @@ type engineSide struct {
 	client  *redis.Client
 	scratch *redis.Client // of a database in which options are decoded
 	runner  *scripts.Runner
-	taken   map[string]*engine.Job // by full key, as they were when taken
+	taken   map[string]taken // by full key
 	now     time.Time
 	// legacyPause makes every queue keep the lists of BullMQ 5.x.
 	legacyPause bool
 }
 
 func newEngineSide(c, scratch *redis.Client) *engineSide {
-	return &engineSide{client: c, scratch: scratch, runner: scripts.New(c), taken: map[string]*engine.Job{}}
+	return &engineSide{client: c, scratch: scratch, runner: scripts.New(c), taken: map[string]taken{}}
 }
 
 func (s *engineSide) redis() *redis.Client { return s.client }
 
 func (s *engineSide) reset(context.Context) error {
-	s.taken = map[string]*engine.Job{}
+	s.taken = map[string]taken{}
 	return nil
+}
+
+// taken is a job as it was when it was taken, and the worker that took it.
+type taken struct {
+	job    *engine.Job
+	worker workerArgs
 }
 
 // call is one step on the engine: its arguments and the queue they name.

@@ -37,9 +37,13 @@ func (c call) fetchOptions() scripts.FetchOptions {
 	return o
 }
 
+// nextOptions are those of the worker that took the job which now ends.
 func (c call) nextOptions() *scripts.FetchOptions {
 	if !c.Next {
 		return nil
+	}
+	if t, ok := c.taken[c.q.JobKey(c.Job)]; ok {
+		c.Worker = t.worker
 	}
 	o := c.fetchOptions()
 	return &o
@@ -69,14 +73,14 @@ func (c call) describe(ctx context.Context, f *scripts.Fetched) (*fetched, error
 	if err != nil {
 		return nil, err
 	}
-	c.taken[job.Key()] = job
+	c.taken[job.Key()] = taken{job, c.Worker}
 	return &fetched{ID: &job.ID, AttemptsMade: &job.AttemptsMade, AttemptsStarted: &job.AttemptsStarted}, nil
 }
 
 // job is the taken job as it was when it was taken, else the stored one, else one without a hash.
 func (c call) job(ctx context.Context) (*engine.Job, error) {
-	if job, ok := c.taken[c.q.JobKey(c.Job)]; ok {
-		return job, nil
+	if t, ok := c.taken[c.q.JobKey(c.Job)]; ok {
+		return t.job, nil
 	}
 	job, err := c.q.Job(ctx, c.Job)
 	if errors.Is(err, engine.ErrJobNotFound) {

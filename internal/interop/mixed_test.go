@@ -33,7 +33,8 @@ func TestMixed(t *testing.T) {
 			players[name].now = epoch.Add(time.Duration(skew) * time.Minute)
 		}
 		var script strings.Builder
-		for range rapid.IntRange(5, 60).Draw(rt, "length") {
+		rt.Repeat(map[string]func(*rapid.T){"step": func(rt *rapid.T) {
+			d.t = rt
 			s, name := d.next(), rapid.SampledFrom(names).Draw(rt, "side")
 			fmt.Fprintf(&script, "%-13s  %s\n", name, s)
 			p := players[name]
@@ -47,7 +48,7 @@ func TestMixed(t *testing.T) {
 				rt.Fatalf("%s\nafter\n%s", strings.Join(problems, "\n"), &script)
 			}
 			d.state = after
-		}
+		}})
 	})
 }
 

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -76,8 +77,9 @@ func oneOf[T any](d *drawer, label string, values ...T) T {
 	return rapid.SampledFrom(values).Draw(d.t, label)
 }
 
+// chance is true in so many of a hundred cases; a failing case is shrunk to false.
 func chance(d *drawer, percent int, label string) bool {
-	return rapid.IntRange(1, 100).Draw(d.t, label) <= percent
+	return rapid.IntRange(0, 99).Draw(d.t, label) >= 100-percent
 }
 
 // job draws an id that is in one of the states, or now and then any other.
@@ -152,10 +154,20 @@ func (d *drawer) worker() fields {
 func (d *drawer) take() step { return makeStep("take", fields{"worker": d.worker()}) }
 
 func (d *drawer) complete() step {
-	return makeStep("complete", fields{
-		"job": d.job("active"), "value": oneOf[any](d, "value", nil, 1, "é", fields{"a": 1}),
-		"next": chance(d, 40, "next"), "token": d.token(),
-	})
+	f := d.end()
+	f["value"] = oneOf[any](d, "value", nil, 1, "é", fields{"a": 1})
+	return makeStep("complete", f)
+}
+
+// end draws which job ends and whether the next one is taken with it. After a refusal BullMQ's script takes none, while
+// ours, which ends several jobs at once, does; so a step that will be refused does not ask for one.
+func (d *drawer) end() fields {
+	f := fields{"job": d.job("active"), "token": d.token()}
+	key := fmt.Sprintf("bull:q:%s", f["job"])
+	_, exists := d.state[key]
+	held := d.state[key+":lock|"] == f["token"] && slices.Contains(places(d.state, "bull:q:")[f["job"].(string)], "active")
+	f["next"] = chance(d, 40, "next") && exists && held
+	return f
 }
 
 func (d *drawer) token() string {
@@ -166,7 +178,8 @@ func (d *drawer) token() string {
 }
 
 func (d *drawer) fail() step {
-	f := fields{"job": d.job("active"), "next": chance(d, 40, "next"), "token": d.token(), "message": oneOf(d, "reason", "one", "two\nlines", "é")}
+	f := d.end()
+	f["message"] = oneOf(d, "reason", "one", "two\nlines", "é")
 	if chance(d, 15, "unrecoverable") {
 		f["kind"] = "unrecoverable"
 	}
@@ -193,7 +206,11 @@ func (d *drawer) stalledCheck() step {
 	if chance(d, 50, "window over") {
 		return raw("DEL", "bull:q:stalled-check")
 	}
-	return makeStep("stalled", fields{"worker": fields{"maxStalledCount": oneOf(d, "most", 0, 1)}})
+	most := oneOf(d, "most", 0, 1)
+	if d.common {
+		most = 99 // the limiter of version 5 counts jobs that are past their limit
+	}
+	return makeStep("stalled", fields{"worker": fields{"maxStalledCount": most}})
 }
 
 func (d *drawer) promote() step { return makeStep("promote", fields{"job": d.job("delayed")}) }
@@ -228,10 +245,13 @@ func (d *drawer) sweep() step {
 	if chance(d, 25, "drain") {
 		return makeStep("drain", fields{"delayed": chance(d, 50, "delayed too")})
 	}
-	return makeStep("clean", fields{
-		"state": oneOf(d, "state", "wait", "active", "delayed", "prioritized", "completed", "failed"),
-		"grace": oneOf(d, "grace", 0, 50), "limit": oneOf(d, "limit", 0, 1, 2),
-	})
+	f := fields{"state": oneOf(d, "state", "wait", "active", "delayed", "prioritized", "completed", "failed")}
+	if chance(d, 50, "by age") {
+		f["grace"] = 50
+	} else if f["state"] != "active" { // BullMQ's limit counts jobs it looks at, ours those it removes
+		f["limit"] = oneOf(d, "limit", 0, 1, 2)
+	}
+	return makeStep("clean", f)
 }
 
 func (d *drawer) again() step {

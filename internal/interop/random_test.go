@@ -58,7 +58,8 @@ func TestRandom(t *testing.T) {
 		}
 		d := drawer{t: rt, common: common, state: dump{}}
 		var script strings.Builder
-		for range rapid.IntRange(5, 40).Draw(rt, "length") {
+		rt.Repeat(map[string]func(*rapid.T){"step": func(rt *rapid.T) {
+			d.t = rt
 			s := d.next()
 			fmt.Fprintf(&script, "      - %s: %s\n", s.Op, s.Args)
 			state, diffs := playAll(ctx, rt, players, s)
@@ -68,7 +69,7 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			d.state = state
-		}
+		}})
 	})
 }
 

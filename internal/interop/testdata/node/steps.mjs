@@ -126,7 +126,11 @@ export const steps = {
   },
   fail: async (side, a) => {
     const job = await side.job(a);
-    const reply = await job.moveToFailed(failure(side, a), a.token ?? 't', a.next ?? false);
+    const traces = [...(job.stacktrace ?? [])];
+    const reply = await job.moveToFailed(failure(side, a), a.token ?? 't', a.next ?? false).catch(err => {
+      job.stacktrace = traces; // the object keeps the trace of an attempt that the script refused
+      throw err;
+    });
     side.forget(a);
     return fetched(side, a, reply);
   },
