@@ -55,7 +55,7 @@ func (r *Runner) Clean(ctx context.Context, t Target, s keys.State, before time.
 func cleanKeys(s keys.State) []string {
 	switch s {
 	case keys.Waiting:
-		return []string{"wait", "paused"}
+		return []string{"paused", "wait"}
 	case keys.Active, keys.Delayed, keys.Prioritized, keys.Completed, keys.Failed, keys.WaitingChildren:
 		return []string{string(s)}
 	}
