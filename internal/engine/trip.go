@@ -150,7 +150,7 @@ func (t *trip) refuse(a *attempt, err error) {
 func (t *trip) lose(a *attempt, err error) {
 	t.w.log.Warn("job could not be finished, the stall check will recover it", "job_id", a.job.ID, "err", err,
 		"outcome", a.verdict.outcome)
-	a.verdict.outcome = OutcomeLost
+	a.verdict.outcome, a.fault = OutcomeLost, err
 	t.settled = append(t.settled, a)
 }
 

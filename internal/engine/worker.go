@@ -131,6 +131,7 @@ type Worker struct {
 	limiter     atomic.Pointer[Limiter]
 	running     atomic.Int64
 	healthy     atomic.Bool
+	manual      atomic.Int64 // tokens given out by NextJob
 
 	life   sync.Mutex // guards the next two
 	began  bool
