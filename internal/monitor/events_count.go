@@ -18,13 +18,22 @@ type JobObserver interface {
 	JobEnded(q keys.Queue, attempts int)
 }
 
+// JobNameObserver is a JobObserver that also counts jobs by name, for the queues where that is wanted.
+type JobNameObserver interface {
+	WantsJobNames(q keys.Queue) bool
+	// NamedJob is called when an attempt ends with an outcome: "completed", "failed" or "retried". The name is empty
+	// when the job was added before its queue was followed.
+	NamedJob(q keys.Queue, name, outcome string)
+}
+
 // eventCounter turns the events of one queue into totals. It does no I/O.
 type eventCounter struct {
 	queue    keys.Queue
 	table    *jobTable
 	jobs     map[string]*list.Element
 	minutes  *minuteLog
-	observer JobObserver // may be nil
+	observer JobObserver     // may be nil
+	names    JobNameObserver // nil unless job names are wanted
 	// waitTarget and runTarget are the policy's, in milliseconds; 0 = none.
 	waitTarget, runTarget int64
 	// fresh is what was counted since it was last taken.
@@ -114,6 +123,9 @@ func (c *eventCounter) one(prev, e, next entry, facts map[string]jobFacts) {
 	case eventAdded:
 		r := c.table.touch(c, e.job)
 		*r = jobRecord{owner: c, id: e.job, last: e.kind, known: true}
+		if c.names != nil {
+			r.name = e.name
+		}
 		minute.Added++
 	case eventWaiting:
 		c.waiting(e, next, facts)
@@ -165,7 +177,7 @@ func (c *eventCounter) waiting(e, next entry, facts map[string]jobFacts) {
 	case eventDelayed:
 		c.fresh.Promoted++
 	case eventCompleted, eventFailed:
-		*r = jobRecord{owner: c, id: e.job, back: -1}
+		*r = jobRecord{owner: c, id: e.job, back: -1, name: r.name}
 	}
 	r.ready = e.at
 	if e.prev == eventDelayed && r.due > 0 {
@@ -212,6 +224,7 @@ func (r *jobRecord) usedUp(f jobFacts) bool {
 
 func (c *eventCounter) retried(r *jobRecord, e entry) {
 	c.minutes.at(e.at).Retried++
+	c.named(r, "retried")
 	c.ran(r, e, false)
 }
 
@@ -253,10 +266,21 @@ func (c *eventCounter) failed(e, next entry) {
 func (c *eventCounter) ended(e entry, completed bool) {
 	r := c.table.touch(c, e.job)
 	c.ran(r, e, completed)
+	if completed {
+		c.named(r, "completed")
+	} else {
+		c.named(r, "failed")
+	}
 	if r.known && c.observer != nil {
 		c.observer.JobEnded(c.queue, r.attempts+1)
 	}
 	c.forget(e.job)
+}
+
+func (c *eventCounter) named(r *jobRecord, outcome string) {
+	if c.names != nil {
+		c.names.NamedJob(c.queue, r.name, outcome)
+	}
 }
 
 // ran observes the attempt that ended with e. A run that was not seen from its beginning counts as within the target.

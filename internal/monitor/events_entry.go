@@ -32,6 +32,7 @@ type entry struct {
 	at   int64 // milliseconds, from the id
 	kind string
 	job  string
+	name string // of an added event
 	prev string
 	// due is the due time of a delayed event in milliseconds.
 	due int64
@@ -58,6 +59,8 @@ func parseEntry(m redis.XMessage) entry {
 	}
 	e.kind, e.job, e.prev = text("event"), text("jobId"), text("prev")
 	switch e.kind {
+	case eventAdded:
+		e.name = text("name")
 	case eventDelayed:
 		e.due, _ = strconv.ParseInt(text("delay"), 10, 64)
 	case eventFailed:

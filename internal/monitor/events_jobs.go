@@ -10,6 +10,7 @@ const maxJobs = 100_000
 type jobRecord struct {
 	owner *eventCounter
 	id    string
+	name  string // only where job names are wanted
 	// last is the last event's kind.
 	last string
 	// ready is when the job could first have been taken, started when its attempt began, due the end of its delay.

@@ -191,6 +191,9 @@ func (s *stream) follow(state readerState) {
 		queue: s.queue, table: r.table, jobs: map[string]*list.Element{}, observer: r.o.observer,
 		minutes: newMinuteLog(r.o.clock()),
 	}
+	if n, ok := r.o.observer.(JobNameObserver); ok && n.WantsJobNames(s.queue) {
+		s.counter.names = n
+	}
 }
 
 // ours returns the streams this process reads, in a fixed order.

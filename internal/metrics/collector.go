@@ -1,0 +1,188 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/monitor"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// staleAfter is the age from which the figures of the last pass are not exported any longer: the rules bridge a hole,
+// they cannot know an old figure.
+const staleAfter = time.Minute
+
+// collector sends the figures of the last snapshot as constant metrics.
+type collector struct {
+	o      Options
+	source Source
+	times  *times
+	names  *jobNames
+
+	queue []*family[queueView]
+	redis []*family[monitor.Redis]
+	parts []*family[monitor.Part]
+	own   []*family[*ownView]
+
+	mu       sync.Mutex
+	exported map[keys.Queue]bool
+	dropped  map[keys.Queue]bool
+	overflow float64 // queues ever left out
+}
+
+// ownView is what the families about the export itself read.
+type ownView struct {
+	up               bool
+	queues, dropped  int
+	names, overflown float64
+}
+
+func newCollector(o Options, s Source, t *times, n *jobNames) *collector {
+	redisLabels := []string{"redis"}
+	if o.Cluster {
+		redisLabels = append(redisLabels, "node")
+	}
+	families := queueFamilies(o)
+	if o.BullMQNames {
+		families = append(families, bullmqFamilies()...)
+	}
+	return &collector{
+		o: o, source: s, times: t, names: n,
+		queue: families, redis: redisFamilies(redisLabels), parts: partFamilies(), own: ownFamilies(o),
+		exported: map[keys.Queue]bool{}, dropped: map[keys.Queue]bool{},
+	}
+}
+
+func partFamilies() []*family[monitor.Part] {
+	return describe([]*family[monitor.Part]{
+		gauge("bullpen_collector_success", "1 if the collector succeeded the last time.",
+			always(func(p monitor.Part) float64 { return bit(p.Err == nil) })),
+		gauge("bullpen_collector_duration_seconds", "Duration of the last run of the collector.",
+			always(func(p monitor.Part) float64 { return p.Took.Seconds() })),
+		gauge("bullpen_last_success_timestamp_seconds", "Time of the last success of the collector.",
+			known(func(p monitor.Part) (float64, bool) { return seconds(p.LastSuccess), !p.LastSuccess.IsZero() })),
+	}, "collector")
+}
+
+func ownFamilies(o Options) []*family[*ownView] {
+	up := gauge("bullmq_redis_up", "1 if Redis answered the last collection.",
+		func(v *ownView, send emit) { send(bit(v.up), o.Alias) }, "redis")
+	return describe([]*family[*ownView]{
+		up,
+		gauge("bullpen_queues", "Queues exported.", always(func(v *ownView) float64 { return float64(v.queues) })),
+		gauge("bullpen_queues_dropped", "Queues left out by the limit.",
+			always(func(v *ownView) float64 { return float64(v.dropped) })),
+		counter("bullpen_label_overflow_total", "Label values folded into other by a limit.", func(v *ownView, send emit) {
+			send(v.names, "job_name")
+			send(v.overflown, "queue")
+		}, "label"),
+	})
+}
+
+// bullmqFamilies are those of BullMQ's own exporter, for boards that know them. They keep its faults: the gauge's name
+// is that of a counter.
+func bullmqFamilies() []*family[queueView] {
+	total := func(name, help string, value func(queueView) int64) *family[queueView] {
+		return counter(name, help, known(func(q queueView) (float64, bool) { return float64(value(q)), q.FinishedKnown }))
+	}
+	return describe([]*family[queueView]{
+		gauge("bullmq_job_count", "Number of jobs in the queue by state.", func(q queueView, send emit) {
+			for state, n := range q.Counts {
+				send(float64(n), string(state))
+			}
+		}, "state"),
+		total("bullmq_job_completed_total", "Total number of completed jobs.", func(q queueView) int64 { return q.Completed }),
+		total("bullmq_job_failed_total", "Total number of failed jobs.", func(q queueView) int64 { return q.FailedForGood }),
+	}, queueLabels...)
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	sendDescs(ch, c.queue)
+	sendDescs(ch, c.redis)
+	sendDescs(ch, c.parts)
+	sendDescs(ch, c.own)
+	c.times.Describe(ch)
+	c.names.Describe(ch)
+}
+
+func sendDescs[T any](ch chan<- *prometheus.Desc, families []*family[T]) {
+	for _, f := range families {
+		ch <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.source.Snapshot()
+	fresh := s.Err == nil && !s.At.IsZero() && s.Age(c.o.Clock()) < staleAfter
+	v := &ownView{up: fresh && s.Redis.Up, names: c.names.overflow()}
+	if fresh {
+		queues := c.choose(s, v)
+		for _, q := range queues {
+			view := queueView{q, c.source.Policy(q.Queue).WithDefaults()}
+			collect(ch, c.queue, view, c.o.Alias, q.Prefix, q.Name)
+		}
+		c.times.collect(ch, queues)
+		c.names.Collect(ch)
+		c.collectRedis(ch, s)
+	}
+	for _, p := range s.Parts {
+		// A command that is not permitted is not a failure that will pass: what it tells is absent, and so is this.
+		if p.Name != "clients" || s.WorkersErr == "" {
+			collect(ch, c.parts, p, p.Name)
+		}
+	}
+	collect(ch, c.own, v)
+}
+
+func (c *collector) collectRedis(ch chan<- prometheus.Metric, s *monitor.Snapshot) {
+	if !c.o.Cluster {
+		collect(ch, c.redis, s.Redis, c.o.Alias)
+		return
+	}
+	for _, n := range s.Nodes {
+		collect(ch, c.redis, n, c.o.Alias, n.Node)
+	}
+}
+
+// choose returns the queues to export: declared ones first, then those exported the last time, so that a new queue
+// does not push out an old one.
+func (c *collector) choose(s *monitor.Snapshot, v *ownView) []*monitor.Queue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queues := s.Queues
+	if len(queues) > c.o.MaxQueues {
+		rank := func(q *monitor.Queue) int {
+			switch {
+			case q.Declared:
+				return 0
+			case c.exported[q.Queue]:
+				return 1
+			}
+			return 2
+		}
+		queues = slices.SortedStableFunc(slices.Values(queues), func(a, b *monitor.Queue) int {
+			return cmp.Compare(rank(a), rank(b))
+		})
+	}
+	kept := queues[:min(len(queues), c.o.MaxQueues)]
+	clear(c.exported)
+	for _, q := range kept {
+		c.exported[q.Queue] = true
+	}
+	dropped := make(map[keys.Queue]bool)
+	for _, q := range queues[len(kept):] {
+		dropped[q.Queue] = true
+		if !c.dropped[q.Queue] {
+			c.overflow++
+		}
+	}
+	c.dropped = dropped
+	v.queues, v.dropped, v.overflown = len(kept), len(dropped)+s.Dropped, c.overflow
+	return kept
+}

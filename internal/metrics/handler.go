@@ -1,0 +1,53 @@
+package metrics
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// maxScrapes is how many scrapes are answered at once; the rest get 503.
+const maxScrapes = 4
+
+// Handler serves the metrics. With a token, a request must carry it as a bearer token.
+func (m *Metrics) Handler(token string) http.Handler {
+	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog:            scrapeLog{m.o},
+		ErrorHandling:       promhttp.ContinueOnError,
+		Registry:            m.registry,
+		MaxRequestsInFlight: maxScrapes,
+		CoalesceGather:      true,
+		EnableOpenMetrics:   true,
+	})
+	if token == "" {
+		return h
+	}
+	return requireToken(h, token)
+}
+
+// requireToken compares hashes, so that the time it takes tells nothing of the token.
+func requireToken(h http.Handler, token string) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(given))
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="metrics"`)
+			http.Error(w, "The metrics need a bearer token.", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// scrapeLog logs what goes wrong in a scrape.
+type scrapeLog struct{ o Options }
+
+// Println implements promhttp.Logger.
+func (l scrapeLog) Println(v ...any) {
+	l.o.Logger.Warn("a scrape is incomplete", "component", "metrics", "err", fmt.Sprint(v...))
+}
