@@ -106,5 +106,5 @@ func DelayJob(d time.Duration) error { return &DelayError{Delay: d} }
 func (e *DelayError) Error() string { return fmt.Sprintf("job delayed by %s", e.Delay) }
 
 // Stacktracer is implemented by errors that carry the text for the job's stacktrace (one entry per failed attempt).
-// Other errors are recorded as "Error: <message>".
+// Other errors are recorded as "Error: <message>", unrecoverable ones as "UnrecoverableError: <message>".
 type Stacktracer interface{ Stacktrace() string }

@@ -131,7 +131,7 @@ func (t *trip) settle(ctx context.Context, group []*attempt, codes []scripts.Cod
 			a.verdict = t.w.rules.failure(a.job, codeError(code, a.job.ID, "moveToFinished", "active", ""))
 			t.left = append(t.left, a)
 		default:
-			t.lose(a, codeError(code, a.job.ID, "moveToFinished", "active", ""))
+			t.lose(a, codeError(code, a.job.ID, a.verdict.kind.command(), "active", ""))
 		}
 	}
 	return nil

@@ -27,6 +27,19 @@ const (
 	moved         // by the handler itself
 )
 
+// command is BullMQ's name of the transition, for error texts.
+func (k kind) command() string {
+	switch k {
+	case retry:
+		return "retryJob"
+	case delay:
+		return "moveToDelayed"
+	case giveBack:
+		return "moveJobFromActiveToWait"
+	}
+	return "moveToFinished"
+}
+
 // verdict is what is to become of an attempt.
 type verdict struct {
 	kind    kind
@@ -139,7 +152,11 @@ func traceOf(err error) string {
 			return strings.ToValidUTF8(text, "\uFFFD")
 		}
 	}
-	return "Error: " + strings.ToValidUTF8(err.Error(), "\uFFFD")
+	name := "Error: "
+	if final := (*UnrecoverableError)(nil); errors.As(err, &final) {
+		name = "UnrecoverableError: "
+	}
+	return name + strings.ToValidUTF8(err.Error(), "\uFFFD")
 }
 
 // updates are the hash fields that a failed attempt writes (lifecycle P14).
