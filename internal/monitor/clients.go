@@ -21,6 +21,8 @@ type clients struct {
 	// refused says why it does not, naming the permission.
 	refused string
 	db      int // our database, -1 when there is only one
+	// workers is the last answer, for queues that are found later.
+	workers map[keys.Queue][]Worker
 }
 
 func newClients(o Options) clients {
@@ -51,13 +53,12 @@ func (c *collector) readClients(ctx context.Context, now time.Time) error {
 	} else {
 		l.part.LastSuccess = c.o.Clock()
 	}
+	l.workers = workers
 	for _, t := range c.order {
-		t.fleet.known, t.fleet.listed = l.known, nil
+		t.fleet.known, t.fleet.listed = l.known, workers[t.q]
 	}
-	for q, list := range workers {
-		if t := c.tracks[q]; t != nil {
-			t.fleet.listed = list
-		} else {
+	for q := range workers {
+		if c.tracks[q] == nil {
 			c.finds.offer(find{queue: q})
 		}
 	}

@@ -70,7 +70,7 @@ func (c *collector) watch(q keys.Queue, declared bool) *track {
 		return t
 	}
 	t := &track{q: q, declared: declared, policy: c.policies.of(q), deadLetter: c.policies.deadLetters[q]}
-	t.fleet.known = c.clients.known
+	t.fleet.known, t.fleet.listed = c.clients.known, c.clients.workers[q]
 	t.queue = &Queue{Queue: q, Declared: declared, DeadLetter: t.deadLetter, Health: UnknownHealth, Reason: "Not read yet"}
 	c.tracks[q] = t
 	i, _ := slices.BinarySearchFunc(c.order, q, func(t *track, q keys.Queue) int { return compareQueues(t.q, q) })

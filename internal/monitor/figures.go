@@ -63,14 +63,6 @@ type limiter struct {
 	until time.Time // when the window ends; zero when there is none
 }
 
-// pending are the commands of one queue in a pipeline.
-type pending struct {
-	t       *track
-	counts  countCmds
-	limiter *limiterCmds
-	ages    *ageCmds
-}
-
 type countCmds struct {
 	wait, paused, active, prioritized, delayed, children, completed, failed, overdue *redis.IntCmd
 	id                                                                               *redis.StringCmd

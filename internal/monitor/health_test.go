@@ -26,15 +26,15 @@ func busyHour(busy, limited float64, backlog func(i int) int64) []Minute {
 	return h
 }
 
-func flat(int) int64          { return 100 }
-func climbing(i int) int64    { return int64(i) * 10 }
+func flat(int) int64                { return 100 }
+func climbing(i int) int64          { return int64(i) * 10 }
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
 // sound is a queue that keeps up, and the facts of one.
 func sound() (*Queue, facts) {
 	q := &Queue{
-		Queue:  keys.Queue{Prefix: "bull", Name: "email"},
-		Counts: map[keys.State]int64{keys.Waiting: 38, keys.Active: 9},
+		Queue:   keys.Queue{Prefix: "bull", Name: "email"},
+		Counts:  map[keys.State]int64{keys.Waiting: 38, keys.Active: 9},
 		Workers: 3, WorkersKnown: true, Ceiling: 24, CeilingKnown: true, OldestWait: 2 * time.Second,
 		Rate: Rates{Known: true, Active: 9.1, Completed: 10, Attempts: 3000, FailingShare: 0.004},
 	}

@@ -1,0 +1,138 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"bullpen/internal/engine/keys"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// startCluster runs a Cluster of two masters on loopback and returns a client of it.
+func startCluster(t *testing.T) *redis.ClusterClient {
+	t.Helper()
+	ctx := t.Context()
+	var addrs []string
+	var nodes []*redis.Client
+	for range 2 {
+		port, bus := freePort(t), freePort(t)
+		cmd := exec.Command("redis-server", "--port", port, "--cluster-port", bus, "--bind", "127.0.0.1", "--dir", t.TempDir(),
+			"--cluster-enabled", "yes", "--save", "", "--appendonly", "no", "--cluster-node-timeout", "2000")
+		require.NoError(t, cmd.Start(), "install it with: apt-get install -y redis-server")
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		addrs = append(addrs, "127.0.0.1:"+port)
+		c := redis.NewClient(&redis.Options{Addr: addrs[len(addrs)-1]})
+		t.Cleanup(func() { _ = c.Close() })
+		require.Eventually(t, func() bool { return c.Ping(ctx).Err() == nil }, 10*time.Second, 5*time.Millisecond)
+		nodes = append(nodes, c)
+		if len(nodes) == 2 {
+			require.NoError(t, nodes[0].Do(ctx, "CLUSTER", "MEET", "127.0.0.1", port, bus).Err())
+		}
+	}
+	require.NoError(t, nodes[0].ClusterAddSlotsRange(ctx, 0, 8191).Err())
+	require.NoError(t, nodes[1].ClusterAddSlotsRange(ctx, 8192, 16383).Err())
+	for _, c := range nodes {
+		require.Eventually(t, func() bool {
+			info := c.ClusterInfo(ctx).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:2")
+		}, 20*time.Second, 20*time.Millisecond)
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	t.Cleanup(func() { _ = cluster.Close() })
+	return cluster
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func TestCluster(t *testing.T) {
+	c := startCluster(t)
+	ctx := t.Context()
+	// The tags put the prefixes on different masters.
+	prefixes := []string{"{a}", "{b}"}
+	nodes := map[string]bool{}
+	for _, prefix := range prefixes {
+		for i := range 3 {
+			q := keys.Queue{Prefix: prefix, Name: fmt.Sprint("q", i)}
+			require.NoError(t, c.HSet(ctx, q.Meta(), "version", "bullmq:6.7.0").Err())
+			require.NoError(t, c.LPush(ctx, q.Wait(), "1").Err())
+			require.NoError(t, c.HSet(ctx, q.Job("1"), "timestamp", time.Now().Add(-time.Minute).UnixMilli(), "opts", "{}").Err())
+			master, err := c.MasterForKey(ctx, q.Wait())
+			require.NoError(t, err)
+			nodes[master.Options().Addr] = true
+		}
+	}
+	require.Len(t, nodes, 2)
+	worker := keys.Queue{Prefix: "{b}", Name: "q1"}
+	master, err := c.MasterForKey(ctx, worker.Marker())
+	require.NoError(t, err)
+	named := redis.NewClient(&redis.Options{Addr: master.Options().Addr, ClientName: "{b}:" + b64("q1")})
+	t.Cleanup(func() { _ = named.Close() })
+	require.NoError(t, named.Ping(ctx).Err())
+
+	m := started(t, Options{Client: c, Prefixes: prefixes})
+	s := until(t, m, "all queues are read", func(s *Snapshot) bool { return len(s.Queues) == 6 && s.Queues[5].Counts != nil })
+	for _, q := range s.Queues {
+		require.EqualValues(t, 1, q.Counts[keys.Waiting], q.Qualified())
+		require.InDelta(t, 60, q.OldestWait.Seconds(), 10, q.Qualified())
+		require.True(t, q.WorkersKnown)
+	}
+	require.EqualValues(t, 1, s.Queue("{b}", "q1").Workers)
+	require.Zero(t, s.Queue("{a}", "q1").Workers)
+	require.Len(t, s.Nodes, 2)
+	require.Equal(t, "cluster", s.Redis.Mode)
+	require.Equal(t, s.Nodes[0].UsedMemory+s.Nodes[1].UsedMemory, s.Redis.UsedMemory)
+	require.Less(t, s.Nodes[0].Node, s.Nodes[1].Node)
+}
+
+// BenchmarkPass reads 5,000 queues of which a tenth are busy, as every pass does once all are known.
+func BenchmarkPass(b *testing.B) {
+	ctx := context.Background()
+	c := srv.Client(b)
+	prefix := srv.Prefix()
+	o := Options{Client: c, Prefixes: []string{prefix}}.withDefaults()
+	f := newFinds(o)
+	p := c.Pipeline()
+	for i := range 5000 {
+		q := keys.Queue{Prefix: prefix, Name: fmt.Sprintf("queue-%04d", i)}
+		p.HSet(ctx, q.Meta(), "opts.maxLenEvents", "10000", "version", "bullmq:6.7.0")
+		p.Set(ctx, q.ID(), i, 0)
+		if i%10 == 0 {
+			p.LPush(ctx, q.Wait(), "1", "2", "3")
+			p.HSet(ctx, q.Job("1"), "timestamp", time.Now().UnixMilli(), "opts", `{"attempts":3}`)
+		}
+		f.offer(find{queue: q})
+	}
+	if _, err := p.Exec(ctx); err != nil {
+		b.Fatal(err)
+	}
+	m := newCollector(o, newPolicies(o), f, nil)
+	var busy time.Duration
+	passes := 0
+	for b.Loop() {
+		s, err := m.collect(ctx, false)
+		if err != nil || len(s.Queues) != 5000 {
+			b.Fatal(len(s.Queues), err)
+		}
+		busy += m.wire.busy
+		passes++
+	}
+	b.ReportMetric(float64(busy.Microseconds())/1000/float64(passes), "redis-ms/op")
+}
