@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -139,6 +140,9 @@ func (d *decoder) settle(c *Config) {
 	r.Prefix = ""
 	d.check("base_path", normaliseBase(&c.BasePath) == nil, "%q is not a path, such as /queues", c.BasePath)
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && u.Path == "" {
+		c.PublicURL += c.BasePath // only the host was given
+	}
 	if c.Data == "" {
 		c.Data = stateDir(d.env)
 	}
@@ -196,7 +200,17 @@ func (d *decoder) queues(c *Config, named map[string]queueKeys) {
 	d.rings(c)
 }
 
-// queueID reads "name", under the first prefix, or "prefix:name".
+// QueueID reads a queue's name as a person gives it: "name", under the first prefix, or "prefix:name".
+func (c *Config) QueueID(name string) (keys.Queue, error) { return queueID(name, c.Redis.Prefixes) }
+
+// Policy is the policy the configuration gives a queue, named there or not.
+func (c *Config) Policy(id keys.Queue) policy.Policy {
+	if q, ok := c.Queues[id]; ok {
+		return q.Policy
+	}
+	return c.Defaults
+}
+
 func queueID(name string, prefixes []string) (keys.Queue, error) {
 	q := keys.Queue{Prefix: prefixes[0], Name: name}
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {

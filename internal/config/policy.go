@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"time"
@@ -124,20 +125,33 @@ func (k *keepKeys) decode(d *decoder, n *yaml.Node, path string, tag reflect.Str
 	if !ok {
 		return
 	}
-	keep := keepKeys{Set: true, Count: -1}
+	keep, err := ParseKeep(text)
+	if err != nil {
+		d.fail(n, path, "%v", err)
+		return
+	}
+	*k = keepKeys(keep)
+}
+
+// ParseKeep reads a retention rule in its short forms: a number of jobs, a duration, all or none.
+func ParseKeep(text string) (policy.Keep, error) {
+	keep := policy.Keep{Set: true, Count: -1}
 	switch text {
 	case "all":
+		return keep, nil
 	case "none":
 		keep.Count = 0
-	default:
-		if count, err := strconv.ParseInt(text, 10, 64); err == nil && count >= 0 {
-			keep.Count = count
-		} else if keep.Age, err = parseDuration(text); err != nil || keep.Age <= 0 {
-			d.fail(n, path, "%q is not a retention: a number of jobs, a duration, all, none or {count, age, limit}", text)
-			return
-		}
+		return keep, nil
 	}
-	*k = keep
+	if count, err := strconv.ParseInt(text, 10, 64); err == nil && count >= 0 {
+		keep.Count = count
+		return keep, nil
+	}
+	var err error
+	if keep.Age, err = parseDuration(text); err != nil || keep.Age <= 0 {
+		return keep, fmt.Errorf("%q is not a retention: a number of jobs, a duration, all, none or {count, age, limit}", text)
+	}
+	return keep, nil
 }
 
 func (k *keepKeys) mapping(d *decoder, n *yaml.Node, path string) {

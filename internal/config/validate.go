@@ -69,6 +69,10 @@ func (d *decoder) validate(c *Config) {
 	} {
 		d.check(key, value == "" || isHTTP(value), "%q is not an http:// or https:// address", value)
 	}
+	for i, p := range c.Mask {
+		_, err := path.Match(p, "")
+		d.check(fmt.Sprintf("mask[%d]", i), err == nil && p != "", "%q is not a pattern, such as *_token", p)
+	}
 	d.check("group_separator", c.GroupSeparator != "", "must not be empty")
 	d.readOnly(c)
 }

@@ -118,6 +118,9 @@ func (s *Store) Blocking(name string) redis.UniversalClient {
 // Kind says what holds the data.
 func (s *Store) Kind() Kind { return s.kind }
 
+// Cluster reports whether the store is a Cluster, where keys that are used together need a common hash tag.
+func (s *Store) Cluster() bool { return s.target.mode == cluster }
+
 // Describe is the part of the start-up line that says which store is used and what survives a restart.
 func (s *Store) Describe() string { return s.banner }
 

@@ -6,3 +6,6 @@ const Own = "bullpen:"
 // Presence returns the hash in which Bullpen's workers of the queue announce themselves (package presence). A hash tag
 // in the prefix puts it into the slot of the queue's other keys.
 func (q Queue) Presence() string { return Own + "workers:" + q.Qualified() }
+
+// Secret is the string all replicas sign callback URLs with when none is configured.
+const Secret = Own + "secret"

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"os"
+	"time"
+
+	"bullpen/internal/config"
+	"bullpen/internal/store"
+)
+
+// configure reads the configuration that flags (registered on set before it was parsed) and environment name.
+func (p *program) configure(flags *config.Flags) (*config.Config, error) {
+	c, err := config.Load(flags, p.environ)
+	if err != nil {
+		return nil, err
+	}
+	if err := storeOptions(c, nil).Validate(); err != nil {
+		return nil, usageError{err.Error()}
+	}
+	return c, nil
+}
+
+// logger writes text to a terminal and JSON elsewhere.
+func (p *program) logger(level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if isTerminal(p.err) {
+		return slog.New(slog.NewTextHandler(p.err, o))
+	}
+	return slog.New(slog.NewJSONHandler(p.err, o))
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// storeOptions says in the store's terms what the configuration names.
+func storeOptions(c *config.Config, log *slog.Logger) store.Options {
+	o := store.Options{
+		URL: c.Redis.URL, Addrs: c.Redis.Addrs, MasterName: c.Redis.MasterName,
+		Username: c.Redis.Username, Password: c.Redis.Password,
+		Prefixes: c.Redis.Prefixes, Fallback: store.Fallback(c.Store), DataDir: c.Data,
+		MaxBlock: longestBlock(c), Logger: log,
+	}
+	if t := c.Redis.TLS; t.Enabled {
+		o.TLS = &store.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName, SkipVerify: t.SkipVerify}
+	}
+	return o
+}
+
+// longestBlock is how long the blocking read of any worker may last.
+func longestBlock(c *config.Config) time.Duration {
+	longest := 10 * time.Second
+	for _, q := range c.Queues {
+		if q.Worker != nil {
+			longest = max(longest, q.Worker.DrainDelay)
+		}
+	}
+	return longest
+}
+
+// openBeside opens the store for a command that may run beside a server: on that server's private store if there is
+// no other. The store in a process is of no use to a command, so it is refused.
+func (p *program) openBeside(ctx context.Context, c *config.Config) (*store.Store, error) {
+	log := p.logger(slog.LevelError)
+	store.LogTo(log)
+	o := storeOptions(c, log)
+	o.Attach = true
+	s, err := store.Open(ctx, o)
+	if err == nil && s.Kind() == store.KindMemory {
+		_ = s.Close()
+		return nil, usagef("name a Redis with -redis: there is no redis-server on this machine whose data would outlive this command")
+	}
+	return s, err
+}
+
+// commonFlags registers the flags that say which configuration and which store a command uses.
+func (p *program) commonFlags(name string) (*flag.FlagSet, *config.Flags) {
+	set := p.flags(name)
+	return set, config.Register(set)
+}

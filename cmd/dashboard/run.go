@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"bullpen/internal/config"
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
+	"bullpen/internal/monitor"
+	"bullpen/internal/processor"
+	"bullpen/internal/store"
+	"bullpen/internal/web"
+)
+
+const (
+	// readyTimeout bounds the question whether Redis answers.
+	readyTimeout = time.Second
+	// webGrace is how long requests under way may take at the end.
+	webGrace = 5 * time.Second
+	// demoPrefix keeps the demo away from the queues of a configured Redis.
+	demoPrefix = "bullpen-demo"
+)
+
+// server is everything that serves, in the order it starts; it stops in reverse.
+type server struct {
+	config   *config.Config
+	log      *slog.Logger
+	store    *store.Store
+	demo     *processor.Demo // nil without -demo
+	monitor  *monitor.Monitor
+	listener net.Listener
+	web      *web.Server
+	workers  *workforce
+
+	serving  chan error // gets the end of web.Serve
+	stopping atomic.Bool
+}
+
+// newServer opens the store and the listener and builds the rest. On an error nothing is left open.
+func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *server, err error) {
+	s = &server{config: c, log: log, serving: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.abort())
+			s = nil
+		}
+	}()
+	// The address is taken first: it is what most often is in the way.
+	if s.listener, err = net.Listen("tcp", c.Listen); err != nil {
+		return s, fmt.Errorf("listen: %w", err)
+	}
+	if s.store, err = store.Open(ctx, storeOptions(c, log)); err != nil {
+		return s, err
+	}
+	if err = s.buildDemo(); err != nil {
+		return s, err
+	}
+	if err = s.buildMonitor(); err != nil {
+		return s, err
+	}
+	s.workers = newWorkforce(s)
+	return s, s.buildWeb()
+}
+
+func (s *server) buildDemo() (err error) {
+	if !s.config.Demo {
+		return nil
+	}
+	prefix := s.config.Redis.Prefixes[0]
+	if s.config.Redis.Named() {
+		prefix = demoPrefix
+		if s.store.Cluster() {
+			prefix = "{" + demoPrefix + "}"
+		}
+		s.config.Redis.Prefixes = append(s.config.Redis.Prefixes, prefix)
+	}
+	s.demo, err = processor.NewDemo(processor.DemoOptions{
+		Client: s.store.Client(), Prefix: prefix, Seed: uint64(time.Now().UnixNano()), Logger: s.log,
+	})
+	return err
+}
+
+func (s *server) buildMonitor() (err error) {
+	c := s.config
+	declared := map[keys.Queue]policy.Policy{}
+	for id, q := range c.Queues {
+		declared[id] = q.Policy
+	}
+	if s.demo != nil {
+		for id, p := range s.demo.Policies() {
+			declared[id] = p
+		}
+	}
+	s.monitor, err = monitor.New(monitor.Options{
+		Client: s.store.Client(), Prefixes: c.Redis.Prefixes, Alias: c.Redis.Alias, Tick: c.Tick,
+		Declared: declared, Defaults: c.Defaults, Include: c.QueuesInclude, Exclude: c.QueuesExclude,
+		MaxQueues: c.QueuesMax, ReadOnly: c.ReadOnly, Embedded: s.store.Kind() == store.KindMemory, Logger: s.log,
+	})
+	return err
+}
+
+func (s *server) buildWeb() (err error) {
+	c := s.config
+	s.web, err = web.New(web.Options{
+		Monitor: s.monitor, Queue: s.queue, Callback: s.workers.callback(), Ready: s.ready,
+		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
+		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
+		ReadOnly: c.ReadOnly, Logger: s.log,
+	})
+	return err
+}
+
+// queue opens the engine's view of a queue, with the defaults its policy gives to new jobs.
+func (s *server) queue(id keys.Queue) (*engine.Queue, error) {
+	return engine.NewQueue(engine.QueueOptions{
+		Client: s.store.Client(), Prefix: id.Prefix, Name: id.Name,
+		Defaults: processor.JobDefaults(s.monitor.Policy(id)),
+	})
+}
+
+// start starts everything. The workers follow as soon as Redis answers.
+func (s *server) start(ctx context.Context) error {
+	if err := s.monitor.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start monitor: %w", err)
+	}
+	go func() { s.serving <- s.web.Serve(s.listener) }()
+	s.workers.start()
+	return nil
+}
+
+// ready says why this process cannot do its work now.
+func (s *server) ready() error {
+	if s.stopping.Load() {
+		return errors.New("stopping")
+	}
+	if err := s.store.Err(); err != nil {
+		return fmt.Errorf("store down: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	if err := s.store.Client().Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("redis does not answer: %w", err)
+	}
+	return s.workers.ready()
+}
+
+// banner is the one line that a start prints.
+func (s *server) banner() string {
+	return fmt.Sprintf("bullpen %s: %s; dashboard at %s", buildVersion(), s.store.Describe(), s.address())
+}
+
+// address is where a browser finds the dashboard.
+func (s *server) address() string {
+	if s.config.PublicURL != "" {
+		return s.config.PublicURL + "/"
+	}
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + s.config.BasePath + "/"
+}
+
+// wait returns when a signal asks for the end, or with the failure of a part that cannot go on.
+func (s *server) wait(signals <-chan os.Signal) error {
+	select {
+	case got := <-signals:
+		s.log.Info("stopping", "signal", got.String(), "grace", s.config.ShutdownGrace)
+		return nil
+	case err := <-s.serving:
+		return fmt.Errorf("dashboard: %w", err)
+	case err := <-s.workers.failed:
+		return err
+	}
+}
+
+// stop drains the workers within the grace, which another signal ends at once, and then stops the rest in reverse
+// order. It returns the jobs that went back to waiting.
+func (s *server) stop(signals <-chan os.Signal) ([]processor.HandedBack, error) {
+	s.stopping.Store(true)
+	grace, cancel := context.WithTimeout(context.Background(), s.config.ShutdownGrace)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		select {
+		case got := <-signals:
+			s.log.Warn("not waiting for running jobs", "signal", got.String())
+			cancel()
+		case <-drained:
+		}
+	}()
+	back, err := s.workers.stop(grace)
+	close(drained)
+	return back, errors.Join(err, s.abort())
+}
+
+// abort stops whatever was built, last first, without regard for running jobs.
+func (s *server) abort() error {
+	var errs []error
+	if s.web != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), webGrace)
+		defer cancel()
+		errs = append(errs, s.web.Shutdown(ctx))
+	}
+	if s.monitor != nil {
+		s.monitor.Stop()
+	}
+	if s.listener != nil {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}

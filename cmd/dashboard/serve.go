@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"bullpen/internal/config"
+	"bullpen/internal/processor"
+	"bullpen/internal/store"
+)
+
+// errHandedBack ends a run whose grace was too short for the running jobs.
+var errHandedBack = errors.New("jobs were handed back")
+
+func (p *program) serve(ctx context.Context, args []string) error {
+	set, flags := p.commonFlags("serve")
+	if _, err := p.parse(set, args, 0); err != nil {
+		return err
+	}
+	c, err := p.configure(flags)
+	if err != nil {
+		return err
+	}
+	if err := supported(c); err != nil {
+		return err
+	}
+	log := p.logger(c.LogLevel)
+	store.LogTo(log)
+	for _, w := range c.Warnings {
+		log.Warn("configuration", "component", "config", "key", w.Key, "problem", w.String())
+	}
+	// The second signal must be seen while the first is still being obeyed.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	s, err := newServer(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return errors.Join(err, s.abort())
+	}
+	fmt.Fprintln(p.out, s.banner())
+	failed := s.wait(signals)
+	back, err := s.stop(signals)
+	return errors.Join(failed, err, handedBack(back))
+}
+
+// handedBack names the jobs that still ran when the grace ended; nil when there are none.
+func handedBack(back []processor.HandedBack) error {
+	var parts []string
+	for _, b := range back {
+		parts = append(parts, b.Queue.Name+": "+strings.Join(b.IDs, ", "))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w to waiting, unfinished: %s", errHandedBack, strings.Join(parts, "; "))
+}
+
+// supported refuses what a user could believe to be in force when it is not.
+func supported(c *config.Config) error {
+	if c.Auth.Configured() {
+		return usagef("auth: logins are not checked by this version; remove auth and keep the dashboard on loopback, or behind a proxy that asks for a login (-insecure)")
+	}
+	return nil
+}
