@@ -20,7 +20,7 @@ func demoPlans() []demoPlan {
 			},
 		},
 		{
-			name: "thumbnails", every: 14 * time.Second, first: 2, beat: makeThumbnails, work: drawThumbnail,
+			name: "thumbnails", every: 9 * time.Second, first: 2, beat: makeThumbnails, work: drawThumbnail,
 			policy: policy.Policy{
 				Attempts: 2, Backoff: policy.Backoff{Type: policy.Fixed, Delay: 3 * time.Second},
 				Concurrency: 3, KeepCompleted: few, KeepFailed: few, Timeout: 2 * time.Minute,
@@ -36,7 +36,7 @@ func demoPlans() []demoPlan {
 			},
 		},
 		{
-			name: webhooks, every: 600 * time.Millisecond, first: 40, beat: makeWebhooks, work: deliverWebhook,
+			name: webhooks, every: 450 * time.Millisecond, first: 40, beat: makeWebhooks, work: deliverWebhook,
 			policy: policy.Policy{
 				Attempts: 4, Backoff: policy.Backoff{Type: policy.Exponential, Delay: time.Second, Max: 30 * time.Second, Jitter: 0.3},
 				Concurrency: 5, KeepCompleted: few, KeepFailed: few, Timeout: 10 * time.Second,

@@ -18,7 +18,7 @@ func sendEmail(ctx context.Context, j *demoJob) (any, error) {
 		return nil, engine.Unrecoverable(fmt.Errorf("email: %w", err))
 	}
 	j.note(ctx, "rendered template %s in %s", e.Template, e.Locale)
-	if err := j.takes(ctx, 40*time.Millisecond, 260*time.Millisecond); err != nil {
+	if err := j.takes(ctx, 60*time.Millisecond, 440*time.Millisecond); err != nil {
 		return nil, err
 	}
 	if j.chance(0.03) {
