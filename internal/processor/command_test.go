@@ -59,6 +59,7 @@ func sh(t *testing.T, ctx context.Context, script string, o CommandOptions) (str
 }
 
 func TestCommandOutcomes(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]string{
 		// Exit codes.
 		`exit 0`:                          "completed",
@@ -139,6 +140,14 @@ func TestCommandReportsWhileItRuns(t *testing.T) {
 	require.Equal(t, []string{"10", `{"step": 2}`}, n.progress)
 }
 
+// A command that reports without pause must not flood the listeners of the queue's events.
+func TestCommandProgressIsMerged(t *testing.T) {
+	_, n, err := sh(t, t.Context(), `i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo "{\"progress\":$i}"; done`, CommandOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "5000", n.progress[len(n.progress)-1])
+	require.Less(t, len(n.progress), 500)
+}
+
 func TestCommandTakesOtherLinesAsLogs(t *testing.T) {
 	script := `echo '{"level":"info","msg":"hi"}'; echo '{broken'; echo '["log"]'; echo; echo '{"log":{"a":1}}'; echo '{"Log":"x"}'
 		printf 'bad \377 byte\n'; printf 'no newline'`
@@ -217,6 +226,7 @@ func TestCommandThatCannotStartFailsTheAttempt(t *testing.T) {
 }
 
 func TestCommandTimeLimit(t *testing.T) {
+	t.Parallel()
 	limit := policy.Policy{Timeout: 200 * time.Millisecond}
 	for script, want := range map[string]string{
 		`echo working >&2; sleep 60`:                                          "attempt timed out after 200ms: working",
@@ -252,6 +262,7 @@ func zombie(pid int) bool {
 }
 
 func TestCommandLeavesNoGrandchildren(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		`(trap '' TERM; exec sleep 60) & echo "pid $!"; echo '{"result":1}'`,                // exits, child keeps stdout open
 		`(trap '' TERM; exec sleep 60) >/dev/null 2>&1 & echo "pid $!"; sleep 0.05; exit 3`, // child that closed it
@@ -266,6 +277,7 @@ func TestCommandLeavesNoGrandchildren(t *testing.T) {
 
 // A process that left the group keeps the pipes open; the attempt must end all the same.
 func TestCommandEndsThoughItsPipesStayOpen(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	result, n, err := sh(t, t.Context(), `setsid sleep 20 & echo "pid $!"; echo '{"result":1}'; sleep 0.2`, CommandOptions{})
 	require.NoError(t, err)
@@ -310,6 +322,7 @@ func TestCommandOversizeResultFailsTheAttempt(t *testing.T) {
 }
 
 func TestCommandInterruptAsksOnceAndCostsNoAttempt(t *testing.T) {
+	t.Parallel()
 	interrupt := make(chan struct{})
 	grace := errors.New("grace over")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -48,6 +48,7 @@ func (d *Demo) queue(name string) *engine.Queue {
 }
 
 func TestDemoIsALivelySystem(t *testing.T) {
+	t.Parallel()
 	d := runDemo(t, srv.Client(t), blocking, srv.Prefix())
 	enough := map[string]func(n map[keys.State]int64) bool{
 		"emails":               func(n map[keys.State]int64) bool { return n[keys.Completed] >= 100 },
@@ -92,6 +93,7 @@ func TestDemoIsALivelySystem(t *testing.T) {
 }
 
 func TestDemoRunsOnTheInProcessStore(t *testing.T) {
+	t.Parallel()
 	c := testredis.Memory(t)
 	blocking := func(name string) redis.UniversalClient {
 		o := *c.Options()

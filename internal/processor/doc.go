@@ -14,6 +14,24 @@
 //
 // data is byte for byte what Redis holds; opts carries BullMQ's public option names; attempt counts from 1.
 //
+// # Commands
+//
+// A command gets that object as one line on stdin. Each line on stdout that is a JSON object with one of these members
+// is a message; every other line, and all of stderr, becomes a row of the job's log:
+//
+//	{"progress":…}           any JSON value; reports within 100 ms of each other are merged
+//	{"log":"…"}              a log row
+//	{"result":…}             the job's result; the last one counts
+//	{"error":"…"}            fails the attempt with this reason, whatever the exit code
+//	{"unrecoverable":"…"}    the same, without another attempt; true takes the reason from error or stderr
+//	{"delay_ms":n}           with a non-zero exit: run again in n ms, no attempt consumed
+//	{"rate_limit_ms":n}      with a non-zero exit: stop the whole queue for n ms, no attempt consumed
+//
+// Exit code 0 completes the job, 65 is unrecoverable, and any other code, a signal or the time limit fails the attempt
+// with the error's text or the last lines of stderr as reason. A log row is cut at 8 KB, an attempt's log at 1,000 rows
+// or 1 MB; the log says so. A shutdown lets a command go on and sends SIGTERM to its group shortly before the grace ends
+// (a command that dies of it goes back to waiting, no attempt consumed), and SIGKILL when it has ended.
+//
 // # Callbacks
 //
 // While an attempt of the HTTP worker runs, the URL in its Bullpen-Callback header takes

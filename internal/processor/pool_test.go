@@ -161,6 +161,7 @@ func TestPoolHandsBackWhatTheGraceDoesNotCover(t *testing.T) {
 }
 
 func TestPoolStopSaysThatAHandlerHangs(t *testing.T) {
+	t.Parallel()
 	p := newPool(t)
 	q := newQueue(t, srv.Prefix(), "q")
 	started, release := make(chan struct{}), make(chan struct{})
@@ -180,6 +181,7 @@ func TestPoolStopSaysThatAHandlerHangs(t *testing.T) {
 }
 
 func TestPoolInterruptsBeforeTheGraceEnds(t *testing.T) {
+	t.Parallel()
 	p := newPool(t)
 	q := newQueue(t, srv.Prefix(), "q")
 	started := make(chan struct{})

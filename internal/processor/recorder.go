@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// flushLimit is how long the end of an attempt waits for its last log rows to be written.
-const flushLimit = 5 * time.Second
+const (
+	// flushLimit is how long the end of an attempt waits for its last log rows to be written.
+	flushLimit = 5 * time.Second
+	// progressInterval is the least time between two reports of progress, each of which is an event for every listener.
+	progressInterval = 100 * time.Millisecond
+)
 
 // journal is the part of *engine.Job that takes what an attempt reports.
 type journal interface {
@@ -90,28 +94,46 @@ func (r *recorder) close() {
 }
 
 func (r *recorder) loop(ctx context.Context, cancel context.CancelFunc, to journal) {
+	var quiet <-chan time.Time // set while the next progress has to wait
 	for {
 		select {
 		case <-r.wake:
-			r.write(ctx, to)
+		case <-quiet:
+			quiet = nil
 		case <-r.closed:
 			limit := time.AfterFunc(flushLimit, cancel)
 			defer limit.Stop()
-			r.write(ctx, to)
+			r.writeProgress(ctx, to)
+			r.writeRows(ctx, to)
 			return
 		}
+		if quiet == nil && r.writeProgress(ctx, to) {
+			quiet = time.After(progressInterval)
+		}
+		r.writeRows(ctx, to)
 	}
 }
 
-// write stores what has gathered. What Redis does not take is lost: a log is not worth failing a job for.
-func (r *recorder) write(ctx context.Context, to journal) {
+// writeProgress stores the latest progress and reports whether there was any. What Redis does not take is lost: a
+// report is not worth failing a job for.
+func (r *recorder) writeProgress(ctx context.Context, to journal) bool {
 	r.mu.Lock()
-	rows, progress := r.rows, r.latest
-	r.rows, r.latest = nil, nil
+	progress := r.latest
+	r.latest = nil
 	r.mu.Unlock()
-	if progress != nil {
-		_ = to.UpdateProgress(ctx, progress)
+	if progress == nil {
+		return false
 	}
+	_ = to.UpdateProgress(ctx, progress)
+	return true
+}
+
+// writeRows stores the log rows that have gathered.
+func (r *recorder) writeRows(ctx context.Context, to journal) {
+	r.mu.Lock()
+	rows := r.rows
+	r.rows = nil
+	r.mu.Unlock()
 	for _, row := range rows {
 		if ctx.Err() != nil {
 			return

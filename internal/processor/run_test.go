@@ -81,6 +81,7 @@ func TestRunHTTPUnrecoverableAndDeadLetter(t *testing.T) {
 }
 
 func TestRunHTTP429StopsTheQueueAndCostsNoAttempt(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int32
 	url, _ := recorded(t, func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1) == 1 {
@@ -190,6 +191,7 @@ func TestRunCommandFailureAndTrace(t *testing.T) {
 }
 
 func TestRunCommandShutdown(t *testing.T) {
+	t.Parallel()
 	// Without a handler for the signal the job goes back; with one it may finish.
 	q, pool := runCommand(t, `echo '{"progress":1}'; sleep 60`, policy.Policy{})
 	id := add(t, q, nil, engine.JobOptions{})
