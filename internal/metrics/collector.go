@@ -42,20 +42,18 @@ type ownView struct {
 }
 
 func newCollector(o Options, s Source, t *times, n *jobNames) *collector {
-	redisLabels := []string{"redis"}
-	if o.Cluster {
-		redisLabels = append(redisLabels, "node")
-	}
 	families := queueFamilies(o)
 	if o.BullMQNames {
 		families = append(families, bullmqFamilies()...)
 	}
 	return &collector{
 		o: o, source: s, times: t, names: n,
-		queue: families, redis: redisFamilies(redisLabels), parts: partFamilies(), own: ownFamilies(o),
+		queue: families, redis: redisFamilies(o), parts: partFamilies(), own: ownFamilies(o),
 		exported: map[keys.Queue]bool{}, dropped: map[keys.Queue]bool{},
 	}
 }
+
+var partLabels = []string{"collector"}
 
 func partFamilies() []*family[monitor.Part] {
 	return describe([]*family[monitor.Part]{
@@ -65,7 +63,7 @@ func partFamilies() []*family[monitor.Part] {
 			always(func(p monitor.Part) float64 { return p.Took.Seconds() })),
 		gauge("bullpen_last_success_timestamp_seconds", "Time of the last success of the collector.",
 			known(func(p monitor.Part) (float64, bool) { return seconds(p.LastSuccess), !p.LastSuccess.IsZero() })),
-	}, "collector")
+	}, partLabels...)
 }
 
 func ownFamilies(o Options) []*family[*ownView] {
@@ -125,7 +123,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		queues := c.choose(s, v)
 		for _, q := range queues {
 			view := queueView{q, c.source.Policy(q.Queue).WithDefaults()}
-			collect(ch, c.queue, view, c.o.Alias, q.Prefix, q.Name)
+			collect(ch, c.queue, view, label(queueLabels, []string{c.o.Alias, q.Prefix, q.Name}))
 		}
 		c.times.collect(ch, queues)
 		c.names.Collect(ch)
@@ -134,19 +132,19 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range s.Parts {
 		// A command that is not permitted is not a failure that will pass: what it tells is absent, and so is this.
 		if p.Name != "clients" || s.WorkersErr == "" {
-			collect(ch, c.parts, p, p.Name)
+			collect(ch, c.parts, p, label(partLabels, []string{p.Name}))
 		}
 	}
-	collect(ch, c.own, v)
+	collect(ch, c.own, v, nil)
 }
 
 func (c *collector) collectRedis(ch chan<- prometheus.Metric, s *monitor.Snapshot) {
 	if !c.o.Cluster {
-		collect(ch, c.redis, s.Redis, c.o.Alias)
+		collect(ch, c.redis, s.Redis, label(redisLabels(c.o), []string{c.o.Alias}))
 		return
 	}
 	for _, n := range s.Nodes {
-		collect(ch, c.redis, n, c.o.Alias, n.Node)
+		collect(ch, c.redis, n, label(redisLabels(c.o), []string{c.o.Alias, n.Node}))
 	}
 }
 

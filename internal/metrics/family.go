@@ -1,9 +1,11 @@
 package metrics
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Ends of help texts: how to aggregate over replicas.
@@ -41,13 +43,59 @@ func describe[T any](families []*family[T], thing ...string) []*family[T] {
 	return families
 }
 
-// collect sends every sample of one thing.
-func collect[T any](ch chan<- prometheus.Metric, families []*family[T], thing T, labels ...string) {
+// pairs are labels as the client library wants them: sorted by name. They are shared between samples and not changed.
+type pairs []*dto.LabelPair
+
+// label pairs names with values.
+func label(names, values []string) pairs {
+	out := make(pairs, len(names))
+	for i := range names {
+		out[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
+	}
+	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+// with returns p and some more labels.
+func (p pairs) with(names, values []string) pairs {
+	if len(names) == 0 {
+		return p
+	}
+	out := slices.Concat(p, label(names, values))
+	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+// collect sends every sample of one thing, whose labels are given.
+func collect[T any](ch chan<- prometheus.Metric, families []*family[T], thing T, labels pairs) {
 	for _, f := range families {
 		f.read(thing, func(value float64, own ...string) {
-			ch <- prometheus.MustNewConstMetric(f.desc, f.kind, value, slices.Concat(labels, own)...)
+			ch <- &sample{f.desc, f.kind, value, labels.with(f.labels, own)}
 		})
 	}
+}
+
+// sample is one constant metric. It is the library's own in a form that shares labels, since thousands are made for
+// each scrape.
+type sample struct {
+	desc   *prometheus.Desc
+	kind   prometheus.ValueType
+	value  float64
+	labels pairs
+}
+
+// Desc implements prometheus.Metric.
+func (s *sample) Desc() *prometheus.Desc { return s.desc }
+
+// Write implements prometheus.Metric.
+func (s *sample) Write(out *dto.Metric) error {
+	out.Label = s.labels
+	if s.kind == prometheus.CounterValue {
+		out.Counter = &dto.Counter{Value: &s.value}
+	} else {
+		out.Gauge = &dto.Gauge{Value: &s.value}
+	}
+	return nil
 }
 
 // always reads a figure that is always known.

@@ -7,7 +7,7 @@ import (
 )
 
 // redisFamilies returns what is exported of a Redis, or of each node of a Cluster.
-func redisFamilies(labels []string) []*family[monitor.Redis] {
+func redisFamilies(o Options) []*family[monitor.Redis] {
 	info := func(name, help string, value func(monitor.Redis) float64) *family[monitor.Redis] {
 		return gauge("bullmq_redis_"+name, help, told(value))
 	}
@@ -46,7 +46,15 @@ func redisFamilies(labels []string) []*family[monitor.Redis] {
 				send(1, r.Version, r.Mode, r.Role, r.MaxMemoryPolicy, r.AppendFsync)
 			}
 		}, "redis_version", "redis_mode", "role", "maxmemory_policy", "appendfsync"),
-	}, labels...)
+	}, redisLabels(o)...)
+}
+
+// redisLabels name a Redis, or a node of a Cluster.
+func redisLabels(o Options) []string {
+	if o.Cluster {
+		return []string{"redis", "node"}
+	}
+	return []string{"redis"}
 }
 
 // tells reports whether INFO was answered and means something: the in-process store has nothing to say.
