@@ -73,6 +73,7 @@ func (c *collector) watch(q keys.Queue, declared bool) *track {
 	t.fleet.known, t.fleet.listed = c.clients.known, c.clients.workers[q]
 	t.queue = &Queue{Queue: q, Declared: declared, DeadLetter: t.deadLetter, Health: UnknownHealth, Reason: "Not read yet"}
 	c.tracks[q] = t
+	c.finds.watch(q, true)
 	i, _ := slices.BinarySearchFunc(c.order, q, func(t *track, q keys.Queue) int { return compareQueues(t.q, q) })
 	c.order = slices.Insert(c.order, i, t)
 	return t
@@ -176,6 +177,7 @@ func (c *collector) forget(now time.Time) {
 			return false
 		}
 		delete(c.tracks, t.q)
+		c.finds.watch(t.q, false)
 		return true
 	})
 }

@@ -14,8 +14,9 @@ import (
 
 // searchRhythm is how often queues are looked for.
 type searchRhythm struct {
-	// every is the pause between two searches; one that kept Redis busy for less than cheap is repeated after soon.
-	every, cheap, soon time.Duration
+	// every is the pause between two searches; one that took at most cheap calls is repeated after soon.
+	every, soon time.Duration
+	cheap       int
 	// deep is how often queues without settings are looked for, which are mostly Bull's. A cheap search is always deep.
 	deep time.Duration
 	// retry is the pause after a failure.
@@ -24,7 +25,7 @@ type searchRhythm struct {
 
 func usualSearchRhythm() searchRhythm {
 	return searchRhythm{
-		every: time.Minute, cheap: 5 * time.Millisecond, soon: 3 * time.Second, deep: 10 * time.Minute, retry: 2 * time.Second,
+		every: time.Minute, cheap: 40, soon: 3 * time.Second, deep: 10 * time.Minute, retry: 2 * time.Second,
 	}
 }
 
@@ -47,16 +48,16 @@ type search struct {
 // run searches until ctx ends.
 func (s *search) run(ctx context.Context) {
 	var lastDeep time.Time
-	busy := time.Duration(0)
+	calls := 0
 	for ctx.Err() == nil {
-		deep := lastDeep.IsZero() || busy < s.rhythm.cheap || s.clock().Sub(lastDeep) >= s.rhythm.deep
+		deep := lastDeep.IsZero() || calls <= s.rhythm.cheap || s.clock().Sub(lastDeep) >= s.rhythm.deep
 		var err error
-		busy, err = s.runOnce(ctx, deep)
+		calls, err = s.runOnce(ctx, deep)
 		pause := s.rhythm.every
 		switch {
 		case err != nil && fatal(err):
 			pause = s.rhythm.retry
-		case err == nil && busy < s.rhythm.cheap:
+		case err == nil && calls <= s.rhythm.cheap:
 			pause = s.rhythm.soon
 		}
 		if err == nil && deep {
@@ -69,20 +70,20 @@ func (s *search) run(ctx context.Context) {
 // jitter keeps replicas apart: d and up to a tenth more.
 func jitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
 
-// runOnce searches all keys once and returns how long Redis was busy with it.
-func (s *search) runOnce(ctx context.Context, deep bool) (busy time.Duration, err error) {
+// runOnce searches all keys once and returns how many SCAN calls it took, each about a third of a millisecond for Redis.
+func (s *search) runOnce(ctx context.Context, deep bool) (calls int, err error) {
 	s.finds.begin()
 	began := time.Now()
-	busy, err = s.searchAll(ctx, deep)
+	calls, err = s.searchAll(ctx, deep)
 	refused := ""
 	if err != nil && !fatal(err) {
 		refused = refusedText("SCAN", "scan", err)
 	}
 	s.finds.end(s.clock(), time.Since(began), refused, err)
-	return busy, err
+	return calls, err
 }
 
-func (s *search) searchAll(ctx context.Context, deep bool) (busy time.Duration, err error) {
+func (s *search) searchAll(ctx context.Context, deep bool) (calls int, err error) {
 	nodes, err := masters(ctx, s.client)
 	if err != nil {
 		return 0, err
@@ -94,37 +95,37 @@ func (s *search) searchAll(ctx context.Context, deep bool) (busy time.Duration, 
 	for _, n := range nodes {
 		for _, prefix := range s.prefixes {
 			for _, suffix := range suffixes {
-				took, err := s.scan(ctx, n.client, prefix, suffix)
-				busy += took
+				n, err := s.scan(ctx, n.client, prefix, suffix)
+				calls += n
 				if err != nil {
-					return busy, err
+					return calls, err
 				}
 			}
 		}
 	}
-	return busy, nil
+	return calls, nil
 }
 
 // scan walks the keys of one server once for prefix:*:suffix.
-func (s *search) scan(ctx context.Context, c redis.Cmdable, prefix, suffix string) (busy time.Duration, err error) {
+func (s *search) scan(ctx context.Context, c redis.Cmdable, prefix, suffix string) (calls int, err error) {
 	match := escapeGlob(prefix) + ":*:" + suffix
 	for cursor := uint64(0); ; {
 		sent := time.Now()
 		found, next, err := c.Scan(ctx, cursor, match, scanCount).Result()
 		took := time.Since(sent)
-		busy += took
+		calls++
 		if err != nil {
-			return busy, fmt.Errorf("scan: %w", err)
+			return calls, fmt.Errorf("scan: %w", err)
 		}
 		if err := s.check(ctx, queuesOf(found, prefix, suffix), suffix == "meta"); err != nil {
-			return busy, err
+			return calls, err
 		}
 		if cursor = next; cursor == 0 {
-			return busy, nil
+			return calls, nil
 		}
 		sleep(ctx, max(took*restFactor, leastRest))
 		if ctx.Err() != nil {
-			return busy, ctx.Err()
+			return calls, ctx.Err()
 		}
 	}
 }

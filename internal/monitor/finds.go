@@ -26,6 +26,7 @@ type finds struct {
 
 	mu      sync.Mutex
 	fresh   map[keys.Queue]find
+	watched map[keys.Queue]bool
 	search  int // number of the running search
 	ended   int // number of the last one that ended
 	part    Part
@@ -34,7 +35,7 @@ type finds struct {
 
 func newFinds(o Options) *finds {
 	return &finds{
-		fresh: map[keys.Queue]find{}, part: Part{Name: "discovery"},
+		fresh: map[keys.Queue]find{}, watched: map[keys.Queue]bool{}, part: Part{Name: "discovery"},
 		allowed: func(q keys.Queue) bool {
 			return slices.Contains(o.Prefixes, q.Prefix) && q.Name != "" && !strings.Contains(q.Name, ":") &&
 				(len(o.Include) == 0 || matchAny(o.Include, q)) && !matchAny(o.Exclude, q)
@@ -52,6 +53,31 @@ func (f *finds) offer(found ...find) {
 		}
 		one.search = f.search
 		f.fresh[one.queue] = one
+	}
+}
+
+// note adds a queue nobody has looked at, and says whether it was new.
+func (f *finds) note(q keys.Queue) bool {
+	if !f.allowed(q) {
+		return false
+	}
+	f.mu.Lock()
+	known := f.watched[q] || f.fresh[q].checked
+	f.mu.Unlock()
+	if !known {
+		f.offer(find{queue: q})
+	}
+	return !known
+}
+
+// watch says that the collector watches q, or no longer does.
+func (f *finds) watch(q keys.Queue, watched bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if watched {
+		f.watched[q] = true
+	} else {
+		delete(f.watched, q)
 	}
 }
 

@@ -44,7 +44,7 @@ type rule func(q *Queue, f facts) (v verdict, ok bool)
 
 // rules are asked in this order, so the worst comes first and causes before their consequences.
 var rules = [...]rule{
-	ruleUnreadable, ruleRefusing, ruleNoWorker, ruleNotStarted, ruleOldest(NeedsAttention, waitFactor), ruleFailing(NeedsAttention),
+	ruleUnreadable, ruleLegacy, ruleRefusing, ruleNoWorker, ruleNotStarted, ruleOldest(NeedsAttention, waitFactor), ruleFailing(NeedsAttention),
 	ruleOldest(Watch, 1), ruleFailing(Watch), ruleCeiling, ruleLimiter, ruleStalled, ruleOverdue, ruleFailedKept, ruleRunTime,
 	rulePaused, ruleDeadLetter, ruleIdle, ruleHealthy,
 }
@@ -73,6 +73,11 @@ func ruleUnreadable(q *Queue, _ facts) (verdict, bool) {
 		reason = "Cannot be read: " + q.Unreadable
 	}
 	return verdict{UnknownHealth, reason, ""}, true
+}
+
+// ruleLegacy expects nothing of what Bull left behind, unless a worker still runs it.
+func ruleLegacy(q *Queue, _ facts) (verdict, bool) {
+	return verdict{Quiet, "Left by Bull 3 or 4, shown only", ""}, q.Legacy && q.Workers == 0
 }
 
 func ruleRefusing(_ *Queue, f facts) (verdict, bool) {
@@ -209,8 +214,6 @@ func ruleIdle(q *Queue, f facts) (verdict, bool) {
 		return verdict{Quiet, "No jobs yet", ""}, true
 	case !lasts(f.since.lastChange, quietAfter, f.now):
 		return verdict{}, false
-	case q.Legacy:
-		return verdict{Quiet, "Left by Bull 3 or 4, shown only", ""}, true
 	case q.Counts[keys.WaitingChildren] > 0:
 		return verdict{Quiet, jobs(q.Counts[keys.WaitingChildren]) + " waiting for children", ""}, true
 	default:

@@ -148,9 +148,9 @@ func TestHealth(t *testing.T) {
 		}, Quiet, "18_jobs waiting for children", ""},
 		{"new", func(q *Queue, _ *facts) { clear(q.Counts) }, Quiet, "No jobs yet", ""},
 		{"left by Bull", func(q *Queue, f *facts) {
-			clear(q.Counts)
-			q.Legacy, q.Added, f.since.lastChange = true, 7, ago(time.Hour)
+			q.Legacy, q.Workers, q.OldestWait, f.since.noWorker = true, 0, time.Hour, ago(time.Hour)
 		}, Quiet, "Left by Bull 3 or 4, shown only", ""},
+		{"Bull still at work", func(q *Queue, _ *facts) { q.Legacy = true }, Healthy, "Keeps up at 38_% of its ceiling", ""},
 		{"not read", func(q *Queue, _ *facts) { q.Counts = nil }, UnknownHealth, "Not read yet", ""},
 		{"unreadable", func(q *Queue, _ *facts) {
 			q.Counts, q.Unreadable = nil, "this user may not run LLEN on bull:email:wait"

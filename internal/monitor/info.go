@@ -150,7 +150,9 @@ var refusalCodes = []struct{ code, means string }{
 
 // refusals remembers how often writes were refused over the last minute.
 type refusals struct {
-	samples []refusalSample
+	// replicaFine says that we only read, so a replica does for us and what it refuses others says nothing.
+	replicaFine bool
+	samples     []refusalSample
 }
 
 type refusalSample struct {
@@ -164,6 +166,9 @@ func (r *refusals) observe(now time.Time, info Redis) string {
 	old := slices.IndexFunc(r.samples, func(s refusalSample) bool { return now.Sub(s.at) <= refusalWindow })
 	r.samples = slices.Delete(r.samples, 0, old)
 	if info.Role == "slave" {
+		if r.replicaFine {
+			return ""
+		}
 		return refusalCodes[2].means
 	}
 	if info.MaxMemory > 0 && info.UsedMemory >= info.MaxMemory && info.MaxMemoryPolicy == "noeviction" {

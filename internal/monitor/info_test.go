@@ -62,6 +62,8 @@ func TestRefusals(t *testing.T) {
 
 	r = refusals{}
 	require.Equal(t, "it is a read-only replica", r.observe(noon, Redis{Role: "slave"}))
+	r.replicaFine = true
+	require.Empty(t, r.observe(noon, Redis{Role: "slave"}), "we only read")
 	full := Redis{Role: "master", UsedMemory: 10, MaxMemory: 10, MaxMemoryPolicy: "noeviction"}
 	require.Equal(t, "out of memory", r.observe(noon, full))
 	full.MaxMemoryPolicy = "allkeys-lru"

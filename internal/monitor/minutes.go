@@ -59,9 +59,18 @@ func (o *openMinute) close(end sample) Minute {
 	return m
 }
 
+// idle says that nothing happened in the minute.
+func (m *Minute) idle() bool {
+	return m.Added+m.Completed+m.Failed+m.Retried+m.Stalled+m.BacklogMax == 0 && m.Busy <= 0 && m.Limited == 0
+}
+
 // appendMinute returns history with m at its end, in new memory because snapshots share the old. Minutes nobody watched
-// are filled in empty, so that entry i is always i minutes from the last.
+// are filled in empty, so that entry i is always i minutes from the last. A queue that was idle for an hour has none, so
+// that thousands of idle queues cost no memory.
 func appendMinute(history []Minute, m Minute) []Minute {
+	if !slices.ContainsFunc(history, func(m Minute) bool { return !m.idle() }) && m.idle() {
+		return nil
+	}
 	next := make([]Minute, 0, historyLength)
 	next = append(next, history...)
 	for len(next) > 0 {

@@ -57,12 +57,18 @@ func TestAppendMinuteFillsGapsAndKeepsAnHour(t *testing.T) {
 
 	many := two
 	for i := 4; i < 100; i++ {
-		many = appendMinute(many, Minute{Start: start.Add(time.Duration(i) * time.Minute)})
+		many = appendMinute(many, Minute{Start: start.Add(time.Duration(i) * time.Minute), Added: 1})
 	}
 	require.Len(t, many, historyLength)
 	require.Equal(t, start.Add(40*time.Minute), many[0].Start)
 
-	require.Len(t, appendMinute(many, Minute{Start: start.Add(5 * time.Hour)}), 1, "nothing left of the hour before")
+	require.Len(t, appendMinute(many, Minute{Start: start.Add(5 * time.Hour), Added: 1}), 1, "nothing left of the hour before")
+	for i := 100; i < 160; i++ {
+		many = appendMinute(many, Minute{Start: start.Add(time.Duration(i) * time.Minute)})
+		require.Len(t, many, historyLength)
+	}
+	require.Empty(t, appendMinute(many, Minute{Start: start.Add(160 * time.Minute)}), "idle for an hour")
+	require.Empty(t, appendMinute(nil, Minute{Start: start}), "idle from the start")
 }
 
 func TestWithTimes(t *testing.T) {

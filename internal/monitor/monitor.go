@@ -117,10 +117,11 @@ func (m *Monitor) Refresh() {
 }
 
 // NoteQueue says that a queue exists or is about to: somebody here adds jobs to it. It is then watched without waiting
-// for the next search.
+// for the next search. It is cheap for queues that are watched already.
 func (m *Monitor) NoteQueue(q keys.Queue) {
-	m.finds.offer(find{queue: q})
-	m.Refresh()
+	if m.finds.note(q) {
+		m.Refresh()
+	}
 }
 
 // collect is the loop: a pass, a pause, a pass.

@@ -165,6 +165,29 @@ func TestStartsWithoutRedis(t *testing.T) {
 	until(t, m, "Redis is read", func(s *Snapshot) bool { return s.Err == nil && s.Redis.Known })
 }
 
+func TestTotalsOfTheFollowersReachTheSnapshot(t *testing.T) {
+	c, prefix := srv.Client(t), srv.Prefix()
+	ctx := t.Context()
+	q := keys.Queue{Prefix: prefix, Name: "email"}
+	require.NoError(t, c.HSet(ctx, q.Meta(), "version", "bullmq:6.7.0").Err())
+	m := started(t, Options{Client: c, Prefixes: []string{prefix}})
+	until(t, m, "the stream is followed", func(s *Snapshot) bool {
+		return len(s.Queues) == 1 && s.Queues[0].Follower.Reading && s.Queues[0].TotalsKnown
+	})
+	for _, event := range [][]string{
+		{"event", "added", "jobId", "1", "name", "n"},
+		{"event", "waiting", "jobId", "1"},
+		{"event", "active", "jobId", "1", "prev", "waiting"},
+		{"event", "completed", "jobId", "1", "returnvalue", "null", "prev", "active"},
+	} {
+		require.NoError(t, c.XAdd(ctx, &redis.XAddArgs{Stream: q.Events(), Values: event}).Err())
+	}
+	s := until(t, m, "the job is counted", func(s *Snapshot) bool { return s.Queues[0].Totals.Completed == 1 })
+	require.EqualValues(t, 1, s.Queues[0].Totals.Started)
+	require.EqualValues(t, 1, s.Queues[0].Completed)
+	require.True(t, s.Queues[0].FinishedKnown)
+}
+
 func TestSlowSubscribersDoNotHoldTheLoop(t *testing.T) {
 	m := started(t, Options{Client: srv.Client(t), Prefixes: []string{srv.Prefix()}})
 	slow, cancel := m.Subscribe()

@@ -31,7 +31,7 @@ type server struct {
 func newServer(o Options) server {
 	return server{
 		client: o.Client, clock: o.Clock, part: Part{Name: "info"},
-		redis: Redis{Alias: o.Alias, Embedded: o.Embedded},
+		redis: Redis{Alias: o.Alias, Embedded: o.Embedded}, refusals: refusals{replicaFine: o.ReadOnly},
 	}
 }
 
