@@ -102,7 +102,7 @@ func (c countCmds) take() counts {
 		delayed: c.delayed.Val(), children: c.children.Val(), completed: c.completed.Val(), failed: c.failed.Val(),
 		overdue: c.overdue.Val(), meta: parseMeta(c.meta.Val()),
 	}
-	got.id, _ = c.id.Int64()
+	got.id = integer(c.id.Val())
 	for _, tail := range []*redis.StringCmd{c.waitTail, c.pausedTail} {
 		if tail != nil && isMarker(tail.Val()) {
 			got.markers++
@@ -155,6 +155,9 @@ func integer(s string) int64 {
 	end := 0
 	for end < len(s) && (s[end] >= '0' && s[end] <= '9' || end == 0 && s[end] == '-') {
 		end++
+	}
+	if end == 0 {
+		return 0
 	}
 	n, err := strconv.ParseInt(s[:end], 10, 64)
 	if err != nil {
