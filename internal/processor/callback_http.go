@@ -57,7 +57,7 @@ func (c *Callbacks) serve(w http.ResponseWriter, r *http.Request) (result any, e
 			return nil, err
 		}
 		return nil, c.with(r.Context(), token, func(j attemptJob) error { return u.apply(r.Context(), j) })
-	case tail == "children" && r.Method == http.MethodGet:
+	case (tail == "" || tail == "children") && r.Method == http.MethodGet:
 		err = c.with(r.Context(), token, func(j attemptJob) (err error) {
 			result, err = children(r.Context(), j)
 			return err

@@ -118,8 +118,10 @@ func TestCallbackGivesChildrenValues(t *testing.T) {
 
 	require.NoError(t, ct.client.HSet(t.Context(), ct.queue.Processed(ct.job.ID),
 		"bull:a:1", `{"n": 12345678901234567890}`, "bull:a:2", "null", "bull:a:3", "not json").Err())
-	status, text = ct.call(http.MethodGet, link+"/children", "")
-	require.Equal(t, http.StatusOK, status)
+	for _, url := range []string{link + "/children", link, link + "?children"} {
+		status, text = ct.call(http.MethodGet, url, "")
+		require.Equal(t, http.StatusOK, status)
+	}
 	require.JSONEq(t, `{"bull:a:1":{"n":12345678901234567890},"bull:a:2":null,"bull:a:3":"not json"}`, text)
 	require.Contains(t, text, "12345678901234567890")
 }
@@ -136,7 +138,7 @@ func TestCallbackRefusesWhatMakesNoSense(t *testing.T) {
 		require.Equal(t, want, status, "%.40s", body)
 		require.Contains(t, text, `{"error":"`)
 	}
-	for _, r := range [][2]string{{http.MethodGet, ""}, {http.MethodPut, ""}, {http.MethodPost, "/children"}, {http.MethodGet, "/else"}} {
+	for _, r := range [][2]string{{http.MethodDelete, ""}, {http.MethodPut, ""}, {http.MethodPost, "/children"}, {http.MethodGet, "/else"}} {
 		status, _ := ct.call(r[0], link+r[1], `{"log":"x"}`)
 		require.Equal(t, http.StatusMethodNotAllowed, status, r)
 	}

@@ -37,7 +37,7 @@
 // While an attempt of the HTTP worker runs, the URL in its Bullpen-Callback header takes
 //
 //	POST {"progress":…}, {"log":"…"}, {"data":…}   any of them, together or alone: 204
-//	GET  …/children                                results of the job's children, by job key: 200
+//	GET, also of …/children                        results of the job's children, by job key: 200
 //
 // A forged URL is answered 403, one whose attempt is over 410. Callbacks makes and serves these URLs on every replica
 // that shares the key.
