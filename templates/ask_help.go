@@ -25,8 +25,8 @@ func (i Input) attributes() templ.Attributes {
 }
 
 func sampleTitle(n int) string {
-	if n == 1 {
-		return "One of them"
+	if n >= 1 && n <= 5 {
+		return [...]string{"One", "Two", "Three", "Four", "Five"}[n-1] + " of them"
 	}
 	return "Some of them"
 }

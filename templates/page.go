@@ -18,7 +18,7 @@ type Page struct {
 	Status Status
 	// Flash is the result of the write before this page; Notices are warnings that come and go by themselves.
 	Flash, Notices []Notice
-	Foot    Foot
+	Foot           Foot
 }
 
 // NavLink is a page in the top bar.

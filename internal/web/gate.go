@@ -250,7 +250,7 @@ func (s *Server) askView(a *Action) viewFunc {
 
 // actPath is the address of the act as a person reaches it, without the API's prefix.
 func actPath(r *http.Request) string {
-	return strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1")
+	return strings.TrimPrefix(r.URL.EscapedPath(), apiVersion)
 }
 
 // readValues reads a form or a JSON object. Members of an object that are strings count as text, arrays of strings as

@@ -31,9 +31,13 @@ func (s *Server) findOperation(id string) (*operation.Operation, error) {
 			return op, nil
 		}
 	}
+	return nil, s.noOperation(id)
+}
+
+func (s *Server) noOperation(id string) *Problem {
 	p := problem(http.StatusNotFound, "No such operation", "Operation %s is not known. Operations are forgotten when Bullpen restarts.", id)
 	p.Links = []templates.Link{{Label: "All operations", URL: s.links.to("/operations")}}
-	return nil, p
+	return p
 }
 
 func (s *Server) cancelOperation(ctx context.Context, c *Call) (Result, error) {
@@ -76,15 +80,11 @@ func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) 
 
 // operationPage shows one operation.
 func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
-	op, err := s.findOperation(r.params["op"])
+	op, err := s.operationOf(r)
 	if err != nil {
 		return view{}, err
 	}
 	st := op.Status()
-	if !s.mayOperation(r.who, Viewer, st) {
-		_, err := s.findOperation("")
-		return view{}, err
-	}
 	look := operationLook(st)
 	v := templates.OperationPage{
 		Crumbs: []templates.Crumb{{Label: "Operations", URL: s.links.to("/operations")}, {Label: strconv.FormatInt(st.ID, 10)}},

@@ -76,14 +76,14 @@ func consequence(q *monitor.Queue) string {
 		}
 		parts = append(parts, line+".")
 	}
-	switch q.Field {
-	case "workers":
+	switch noWorker := q.WorkersKnown && q.Workers == 0; {
+	case noWorker:
 		parts = append(parts, "Start a worker, or pause the queue to hold its jobs on purpose.")
-	case "failing":
+	case q.Field == "failing":
 		parts = append(parts, "Look at what fails; pause the queue if retries make it worse.")
-	case "oldest", "waiting":
+	case q.Field == "oldest" || q.Field == "waiting":
 		parts = append(parts, "More workers, more concurrency or a higher limit would let it catch up.")
-	case "active":
+	case q.Field == "active":
 		parts = append(parts, "Its workers hold slots and start nothing: look at what runs.")
 	}
 	return strings.Join(parts, " ")

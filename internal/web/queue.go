@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"bullpen/internal/engine/keys"
@@ -228,7 +229,7 @@ func backoffWords(b policy.Backoff) string {
 		text += " to " + words.Exact(b.Max)
 	}
 	if b.Jitter > 0 {
-		text += ", jitter " + words.Number(b.Jitter)
+		text += ", jitter " + strconv.FormatFloat(b.Jitter, 'g', 2, 64)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,10 +148,7 @@ func millis(ms float64) string {
 // decade labels a line of a logarithmic axis in milliseconds: "100 ms", "10 s".
 func decade(ms float64) string {
 	if ms >= 1000 {
-		return words.Number(ms/1000) + "\u00a0s"
+		return words.Count(int64(math.Round(ms/1000))) + "\u00a0s"
 	}
-	if ms < 1 {
-		return fmt.Sprintf("%g\u00a0ms", ms)
-	}
-	return words.Number(math.Round(ms)) + "\u00a0ms"
+	return strconv.FormatFloat(ms, 'g', 3, 64) + "\u00a0ms"
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -24,7 +25,8 @@ const staleTicks = 3
 // still become an error page.
 func (s *Server) render(c echo.Context, status int, frame, content templ.Component) error {
 	var buf bytes.Buffer
-	ctx := templ.WithChildren(c.Request().Context(), content)
+	// A page about a request that took too long is still written, so its context does not count here.
+	ctx := templ.WithChildren(context.WithoutCancel(c.Request().Context()), content)
 	if err := frame.Render(ctx, &buf); err != nil {
 		return fmt.Errorf("render page: %w", err)
 	}

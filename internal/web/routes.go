@@ -52,10 +52,13 @@ func (s *Server) routes() *echo.Echo {
 	for i := range s.acts {
 		a := &s.acts[i]
 		e.POST(a.Path, s.gate(a))
-		e.POST("/api/v1"+a.Path, s.gate(a))
+		e.POST(apiVersion+a.Path, s.gate(a))
 		if a.Ask != nil && s.views[a.Path] == nil {
 			e.GET(a.Path, s.serve(s.askView(a)))
 		}
+	}
+	for pattern, f := range s.apiReads() {
+		e.GET(apiVersion+pattern, s.serveAPI(f))
 	}
 	e.GET("/operations/:op/refusals", s.operationRefusals)
 	for _, field := range jobFiles {
@@ -71,6 +74,7 @@ func (s *Server) routes() *echo.Echo {
 	}
 	if s.o.Callback != nil {
 		e.GET("/callback/:token", echo.WrapHandler(s.o.Callback))
+		e.GET("/callback/:token/children", echo.WrapHandler(s.o.Callback))
 		e.POST("/callback/:token", echo.WrapHandler(s.o.Callback))
 	}
 	return e
