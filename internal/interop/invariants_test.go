@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"bullpen/internal/engine/keys"
 )
 
 // placed are the collections a job can be in; "paused" holds waiting jobs of BullMQ 5.
@@ -34,12 +32,12 @@ func places(d dump, base string) map[string][]string {
 	return where
 }
 
-// hashes are the ids of a queue that have a job hash.
+// hashes are the ids of a queue that have a job hash: one with the time it was added, or the trace of a start.
 func hashes(d dump, base string) map[string]bool {
 	ids := map[string]bool{}
-	for path, value := range d {
-		id, ok := strings.CutPrefix(path, base)
-		if ok && !strings.ContainsAny(id, "|:") && strings.HasPrefix(value, "hash") && !keys.Reserved(id) {
+	for path := range d {
+		rest, ok := strings.CutPrefix(path, base)
+		if id, field, inside := strings.Cut(rest, "|"); ok && inside && (field == "timestamp" || field == "ats") {
 			ids[id] = true
 		}
 	}

@@ -9,7 +9,12 @@ import { createInterface } from 'node:readline';
 // The frames of a stack are this program's own; what is compared is the line above them.
 Error.stackTraceLimit = 0;
 
-const [{ Side }, { steps }] = await Promise.all([import('./side.mjs'), import('./steps.mjs')]);
+const [{ Side }, { steps: byHand }, { peer }] = await Promise.all([
+  import('./side.mjs'),
+  import('./steps.mjs'),
+  import('./peer.mjs'),
+]);
+const steps = { ...byHand, ...peer };
 const sides = new Map();
 
 async function execute({ side, op, args = {}, now }) {
