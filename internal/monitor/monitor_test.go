@@ -207,9 +207,9 @@ func TestPassesStretchWhenRedisIsBusy(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now()
 	m.collector.wire.busy = 10 * time.Millisecond
-	require.InDelta(t, 1, m.rest(ctx, now.Add(-50*time.Millisecond), 0).Seconds()+0.05, 0.02, "a tick from start to start")
+	require.InDelta(t, 1, m.rest(ctx, now.Add(-50*time.Millisecond), 0).Seconds()+0.05, 0.3, "a tick from start to start")
 	m.collector.wire.busy = 200 * time.Millisecond
-	require.InDelta(t, 4, m.rest(ctx, time.Now().Add(-time.Second), 0).Seconds()+1, 0.02, "a twentieth of Redis's time")
+	require.InDelta(t, 4, m.rest(ctx, time.Now().Add(-time.Second), 0).Seconds()+1, 0.3, "a twentieth of Redis's time")
 	m.collector.wire.busy = 0
 	require.Zero(t, m.rest(ctx, time.Now().Add(-time.Minute), 0), "a slow pass is followed at once")
 	for failures := 1; failures < 100; failures++ {
