@@ -193,6 +193,7 @@ func (s *Server) stepRows(st story) []templates.StepRow {
 	var out []templates.StepRow
 	for _, x := range st.steps {
 		row := templates.StepRow{State: templates.StateOf(x.state), Label: x.label, Note: x.note, At: s.clock(x.at)}
+		row.At.Text = x.at.In(s.o.Zone).Format("15:04:05.000")
 		if x.kind != stepAdded && !x.until.IsZero() {
 			row.Took = words.Exact(x.took())
 		}
