@@ -91,7 +91,7 @@ func TestRetryAJob(t *testing.T) {
 	a := b.post("/queues/email/jobs/"+id+"/retry", url.Values{"seen": {"failed"}, "back": {"/queues/email?state=failed"}})
 	require.Equal(t, http.StatusSeeOther, a.status, a.body)
 	require.Equal(t, "/queues/email?state=failed", a.header.Get("Location"))
-	require.Contains(t, b.notice(a), "Retried job "+id+".")
+	has(t, b.notice(a), "Retried job "+id+".")
 	require.Equal(t, int64(1), b.count(keys.Waiting))
 	require.Equal(t, 1, b.monitor.refreshed)
 	e := b.audit.take()
@@ -101,13 +101,13 @@ func TestRetryAJob(t *testing.T) {
 
 	again := b.post("/queues/email/jobs/"+id+"/retry", url.Values{"seen": {"failed"}, "back": {"/queues/email?state=failed"}})
 	require.Equal(t, http.StatusSeeOther, again.status)
-	require.Contains(t, b.notice(again), "is no longer failed, it is waiting now")
+	has(t, b.notice(again), "is no longer failed, it is waiting now")
 	require.Equal(t, "refused", b.audit.take()[0].Outcome)
 
 	byProgram := b.call("/api/v1/queues/email/jobs/"+id+"/retry", `{}`)
 	require.Equal(t, http.StatusConflict, byProgram.status)
 	require.Equal(t, "application/problem+json", byProgram.header.Get("Content-Type"))
-	require.Contains(t, byProgram.body, "only failed and completed jobs can be retried")
+	has(t, byProgram.body, "only failed and completed jobs can be retried")
 
 	gone := b.call("/api/v1/queues/email/jobs/nope/retry", `{}`)
 	require.Equal(t, http.StatusNotFound, gone.status)
@@ -121,7 +121,7 @@ func TestRemoveAsksFirst(t *testing.T) {
 	form := url.Values{"id": ids[:2], "state": {"failed"}, "back": {"/queues/email"}}
 	a := b.post("/queues/email/remove", form)
 	require.Equal(t, http.StatusOK, a.status)
-	require.Contains(t, a.body, "Remove 2\u00a0failed jobs?")
+	has(t, a.body, "Remove 2\u00a0failed jobs?")
 	require.Equal(t, int64(3), b.count(keys.Failed), "a question is not an act")
 	require.Equal(t, "asked", b.audit.take()[0].Outcome)
 
@@ -129,11 +129,11 @@ func TestRemoveAsksFirst(t *testing.T) {
 	form.Add("id", "404")
 	a = b.post("/queues/email/remove", form)
 	require.Equal(t, http.StatusSeeOther, a.status)
-	require.Contains(t, b.notice(a), "Removed")
+	has(t, b.notice(a), "Removed")
 	require.Equal(t, int64(1), b.count(keys.Failed))
 
 	none := b.post("/queues/email/remove", url.Values{"state": {"failed"}, "back": {"/queues/email"}})
-	require.Contains(t, b.notice(none), "Tick the jobs first")
+	has(t, b.notice(none), "Tick the jobs first")
 	active := b.call("/api/v1/queues/email/remove", `{"id":["1"],"state":"active","confirm":"yes"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, active.status)
 }
@@ -163,9 +163,9 @@ func TestRetryAllRunsAsOperation(t *testing.T) {
 	b.fail(2500)
 	q := b.post("/queues/email/retry", url.Values{"all": {"1"}, "state": {"failed"}})
 	require.Equal(t, http.StatusOK, q.status)
-	require.Contains(t, q.body, "Retry 2,500\u00a0failed jobs?")
-	require.Contains(t, q.body, "Five of them")
-	require.Contains(t, q.body, "no such &lt;b&gt;host&lt;/b&gt;", "text of jobs is escaped")
+	has(t, q.body, "Retry 2,500\u00a0failed jobs?")
+	has(t, q.body, "Five of them")
+	has(t, q.body, "no such &lt;b&gt;host&lt;/b&gt;", "text of jobs is escaped")
 
 	a := b.post("/queues/email/retry", url.Values{"all": {"1"}, "state": {"failed"}, "confirm": {"yes"}})
 	require.Equal(t, http.StatusSeeOther, a.status, a.body)
@@ -174,9 +174,9 @@ func TestRetryAllRunsAsOperation(t *testing.T) {
 	require.Equal(t, int64(2500), b.ops.Get(1).Status().Done)
 	require.Equal(t, int64(2500), b.count(keys.Waiting))
 	page := b.get("/operations/1").body
-	require.Contains(t, page, "Retried 2,500 failed jobs of email")
-	require.Contains(t, b.get("/operations").body, "Retry failed jobs")
-	require.Contains(t, b.get("/api/v1/operations/1").body, `"done": 2500`)
+	has(t, page, "Retried 2,500 failed jobs of email")
+	has(t, b.get("/operations").body, "Retry failed jobs")
+	has(t, b.get("/api/v1/operations/1").body, `"done": 2500`)
 }
 
 func TestTypedConfirmation(t *testing.T) {
@@ -184,13 +184,13 @@ func TestTypedConfirmation(t *testing.T) {
 	b.add(3, engine.JobOptions{})
 	b.recount()
 	q := b.get("/queues/email/obliterate")
-	require.Contains(t, q.body, "Type <code>email</code> to go on")
+	has(t, q.body, "Type <code>email</code> to go on")
 	wrong := b.post("/queues/email/obliterate", url.Values{"confirm": {"emali"}})
 	require.Equal(t, http.StatusUnprocessableEntity, wrong.status)
-	require.Contains(t, wrong.body, "That is not email.")
+	has(t, wrong.body, "That is not email.")
 	require.Equal(t, int64(3), b.count(keys.Waiting))
 	byProgram := b.call("/api/v1/queues/email/obliterate", `{}`)
-	require.Contains(t, byProgram.body, `"confirm": "email"`)
+	has(t, byProgram.body, `"confirm": "email"`)
 	right := b.post("/queues/email/obliterate", url.Values{"confirm": {"email"}})
 	require.Equal(t, http.StatusSeeOther, right.status, right.body)
 	<-b.ops.Get(1).Over()
@@ -202,13 +202,13 @@ func TestPauseComparesWhatWasSeen(t *testing.T) {
 	b := newBench(t)
 	b.add(1, engine.JobOptions{})
 	a := b.post("/queues/email/pause", url.Values{"seen": {"running"}, "back": {"/queues/email"}})
-	require.Contains(t, b.notice(a), "Paused email.")
+	has(t, b.notice(a), "Paused email.")
 	late := b.post("/queues/email/pause", url.Values{"seen": {"running"}, "back": {"/queues/email"}})
-	require.Contains(t, b.notice(late), "The queue is no longer running, it is paused now")
+	has(t, b.notice(late), "The queue is no longer running, it is paused now")
 	b.recount()
-	require.Contains(t, b.get("/queues/email").body, "Resume")
+	has(t, b.get("/queues/email").body, "Resume")
 	a = b.post("/queues/email/resume", url.Values{"seen": {"paused"}, "back": {"/queues/email"}})
-	require.Contains(t, b.notice(a), "Resumed email.")
+	has(t, b.notice(a), "Resumed email.")
 	paused, err := b.queue.IsPaused(t.Context())
 	require.NoError(t, err)
 	require.False(t, paused)
@@ -218,13 +218,13 @@ func TestCleanInTwoSteps(t *testing.T) {
 	b := newBench(t)
 	b.fail(120)
 	form := b.get("/queues/email/clean?state=failed")
-	require.Contains(t, form.body, "Older than")
+	has(t, form.body, "Older than")
 	bad := b.post("/queues/email/clean", url.Values{"state": {"failed"}, "age": {"soon"}, "limit": {"-1"}})
 	require.Equal(t, http.StatusUnprocessableEntity, bad.status)
-	require.Contains(t, bad.body, `value="soon"`, "nothing typed is lost")
-	require.Contains(t, bad.body, "write a number and a unit")
+	has(t, bad.body, `value="soon"`, "nothing typed is lost")
+	has(t, bad.body, "write a number and a unit")
 	ask := b.post("/queues/email/clean", url.Values{"state": {"failed"}, "age": {"0"}, "limit": {"100"}})
-	require.Contains(t, ask.body, "Remove 100\u00a0failed jobs?")
+	has(t, ask.body, "Remove 100\u00a0failed jobs?")
 	a := b.post("/queues/email/clean", url.Values{"state": {"failed"}, "age": {"0"}, "limit": {"100"}, "confirm": {"yes"}})
 	require.Equal(t, http.StatusSeeOther, a.status)
 	<-b.ops.Get(1).Over()
@@ -253,21 +253,21 @@ func TestPromoteAllAndDrain(t *testing.T) {
 
 func TestAddJob(t *testing.T) {
 	b := newBench(t)
-	require.Contains(t, b.get("/queues/email/jobs").body, "Add a job to email")
+	has(t, b.get("/queues/email/jobs").body, "Add a job to email")
 	bad := b.post("/queues/email/jobs", url.Values{"confirm": {"yes"}, "name": {""}, "data": {"{\n  nope"}, "delay": {"later"}, "attempts": {"0"}, "priority": {"x"}, "id": {"a"}})
 	require.Equal(t, http.StatusUnprocessableEntity, bad.status)
 	for _, want := range []string{"A job needs a name.", "This is not JSON: line 2", "Write a number and a unit", "A whole number from 1 to", "A whole number from 0 to", "{\n  nope", `value="later"`} {
-		require.Contains(t, bad.body, want)
+		has(t, bad.body, want)
 	}
 	reserved := b.post("/queues/email/jobs", url.Values{"confirm": {"yes"}, "name": {"send"}, "id": {"meta"}})
 	require.Equal(t, http.StatusUnprocessableEntity, reserved.status, "the engine's own findings go beside the field")
-	require.Contains(t, reserved.body, `aria-invalid="true"`)
+	has(t, reserved.body, `aria-invalid="true"`)
 	require.Empty(t, b.dump(), "nothing was written")
 
 	data := `{"z":1, "a":12345678901234567890, "a":1.10}`
 	a := b.post("/queues/email/jobs", url.Values{"confirm": {"yes"}, "name": {"send"}, "data": {data}, "delay": {"30s"}, "attempts": {"4"}, "id": {"order/7"}, "back": {"/queues/email"}})
 	require.Equal(t, http.StatusSeeOther, a.status, a.body)
-	require.Contains(t, b.notice(a), "Added job order/7.")
+	has(t, b.notice(a), "Added job order/7.")
 	j, err := b.queue.Job(t.Context(), "order/7")
 	require.NoError(t, err)
 	require.Equal(t, data, string(j.Data), "byte for byte")
@@ -275,13 +275,13 @@ func TestAddJob(t *testing.T) {
 	require.Equal(t, 30*time.Second, j.Delay)
 
 	twice := b.post("/queues/email/jobs", url.Values{"confirm": {"yes"}, "name": {"send"}, "id": {"order/7"}})
-	require.Contains(t, twice.body, "There is a job with this id already.")
+	has(t, twice.body, "There is a job with this id already.")
 	byProgram := b.call("/api/v1/queues/email/jobs", `{"name":"send","data":{"x":[1,2]},"priority":3}`)
 	require.Equal(t, http.StatusOK, byProgram.status, byProgram.body)
-	require.Contains(t, byProgram.body, `"jobId": "`)
+	has(t, byProgram.body, `"jobId": "`)
 	wrong := b.call("/api/v1/queues/email/jobs", `{"name":"send","priority":-1}`)
 	require.Equal(t, http.StatusUnprocessableEntity, wrong.status)
-	require.Contains(t, wrong.body, `"field": "priority"`)
+	has(t, wrong.body, `"field": "priority"`)
 }
 
 func TestLegacyQueuesAreLeftAlone(t *testing.T) {
@@ -289,8 +289,8 @@ func TestLegacyQueuesAreLeftAlone(t *testing.T) {
 	b.monitor.snap.Queues[0].Legacy = true
 	a := b.call("/api/v1/queues/email/pause", `{}`)
 	require.Equal(t, http.StatusConflict, a.status)
-	require.Contains(t, a.body, "never writes")
-	require.NotContains(t, b.get("/queues/email").body, "Add job")
+	has(t, a.body, "never writes")
+	hasNot(t, b.get("/queues/email").body, "Add job")
 }
 
 func TestUnreadableRequests(t *testing.T) {

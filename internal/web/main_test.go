@@ -277,3 +277,19 @@ func (b *bench) dump() map[string]string {
 	}
 	return out
 }
+
+// has wants text on a page; unlike require.Contains it does not print the page.
+func has(t *testing.T, page, want string, about ...any) {
+	t.Helper()
+	if !strings.Contains(page, want) {
+		t.Fatalf("%q is missing %v in %d bytes: …%s…", want, about, len(page), clip(page[strings.Index(page, "<main")+1:], 600))
+	}
+}
+
+// hasNot wants text to be absent.
+func hasNot(t *testing.T, page, unwanted string, about ...any) {
+	t.Helper()
+	if i := strings.Index(page, unwanted); i >= 0 {
+		t.Fatalf("%q is there %v: …%s…", unwanted, about, page[max(0, i-100):min(len(page), i+200)])
+	}
+}

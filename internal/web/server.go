@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"bullpen/internal/web/operation"
@@ -63,7 +64,7 @@ func New(o Options) (*Server, error) {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.http.RegisterOnShutdown(func() { close(s.stopping) })
+	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.stopping) }))
 	return s, nil
 }
 
