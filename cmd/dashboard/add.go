@@ -73,12 +73,9 @@ func (p *program) addJob(ctx context.Context, c *config.Config, id keys.Queue, n
 	}
 	job, err = q.Add(ctx, name, data, o)
 	if errors.Is(err, engine.ErrInvalid) {
-		return nil, usagef("add: %v", err)
+		return nil, usageError{err.Error()}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("add to queue %s: %w", id.Qualified(), err)
-	}
-	return job, nil
+	return job, err
 }
 
 // jobData is the JSON of the third argument; none is {}.

@@ -154,14 +154,15 @@ func (s *server) ready() error {
 
 // banner is the one line that a start prints.
 func (s *server) banner() string {
-	return fmt.Sprintf("bullpen %s: %s; dashboard at %s", buildVersion(), s.store.Describe(), s.address())
+	line := fmt.Sprintf("bullpen %s: %s; dashboard at %s", buildVersion(), s.store.Describe(), s.address())
+	if s.config.PublicURL != "" {
+		line += " and " + s.config.PublicURL + "/"
+	}
+	return line
 }
 
-// address is where a browser finds the dashboard.
+// address is where a browser on this machine finds the dashboard.
 func (s *server) address() string {
-	if s.config.PublicURL != "" {
-		return s.config.PublicURL + "/"
-	}
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

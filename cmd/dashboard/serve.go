@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -31,9 +32,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	}
 	log := p.logger(c.LogLevel)
 	store.LogTo(log)
-	for _, w := range c.Warnings {
-		log.Warn("configuration", "component", "config", "key", w.Key, "problem", w.String())
-	}
+	warn(c, log)
 	// The second signal must be seen while the first is still being obeyed.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -50,6 +49,22 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	failed := s.wait(signals)
 	back, err := s.stop(signals)
 	return errors.Join(failed, err, handedBack(back))
+}
+
+// warn says what is odd about the configuration. What the policies cost in the long run is for check to explain.
+func warn(c *config.Config, log *slog.Logger) {
+	log = log.With("component", "config")
+	policies := 0
+	for _, w := range c.Warnings {
+		if w.Key == "" {
+			log.Warn(w.String())
+		} else {
+			policies++
+		}
+	}
+	if policies > 0 {
+		log.Info("the policies have warnings; \"dashboard check\" lists them", "warnings", policies)
+	}
 }
 
 // handedBack names the jobs that still ran when the grace ended; nil when there are none.
