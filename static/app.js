@@ -99,6 +99,8 @@
 
   /* live regions ---------------------------------------------------------- */
   const held = new Map();
+  let mouse = false; // a finger leaves :hover behind, a mouse does not
+  addEventListener('pointermove', (e) => { mouse = e.pointerType === 'mouse'; }, { passive: true });
 
   // A list stands still under the mouse, while something in it is ticked or typed, and when it was scrolled into.
   function mustHold(region) {
@@ -108,7 +110,7 @@
     if (focus && region.contains(focus) && focus.matches('input:not([type=checkbox]), select, textarea')) return true;
     if (!list) return false;
     if ($('.tk:checked', region)) return true;
-    if (list.matches(':hover') && matchMedia('(hover: hover)').matches) return true;
+    if (mouse && list.matches(':hover')) return true;
     const top = list.getBoundingClientRect().top;
     return top < -40 && list.getBoundingClientRect().bottom > 0;
   }
