@@ -167,11 +167,7 @@ func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := tabOf(r, q)
-	if err != nil {
-		return nil, err
-	}
-	eq, err := s.o.Queue(q.Queue)
+	t, err := tabOf(r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +175,12 @@ func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	if n, err := strconv.ParseInt(r.query.Get("size"), 10, 64); err == nil && n > 0 {
 		size = min(n, 100)
 	}
-	asc := listingOf(st).asc
+	asc := listingOf(t.state).asc
 	if o := r.query.Get("order"); o != "" {
 		asc = o == "asc"
 	}
 	page := int64(pageNumber(r.query))
-	rows, total, err := eq.Rows(ctx, st, (page-1)*size, page*size-1, asc)
+	rows, total, err := s.tabRows(ctx, q, t, (page-1)*size, size, asc)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +188,7 @@ func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	for _, row := range rows {
 		out = append(out, toRowJSON(row))
 	}
-	return map[string]any{"state": st, "total": total, "page": page, "size": size, "jobs": out}, nil
+	return map[string]any{"state": t.name, "total": total, "page": page, "size": size, "jobs": out}, nil
 }
 
 // jobJSON is one job with its payloads, masked; a payload over the limit is left out and its size told.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"bullpen/internal/engine/keys"
 	"bullpen/templates"
@@ -42,7 +43,7 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 		e := s.entry(c, call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
 		e.Done, e.Refused, e.Operation = res.Done, res.Refused, res.Operation
 		s.record(ctx, e)
-		s.o.Monitor.Refresh()
+		s.settle(ctx, call)
 		return s.tell(c, call, res)
 	}
 }
@@ -146,7 +147,7 @@ func stateWord(name string) string {
 func (s *Server) explain(c echo.Context, call *Call, err error) error {
 	p := asProblem(err)
 	if p.Status == http.StatusConflict {
-		s.o.Monitor.Refresh()
+		s.settle(c.Request().Context(), call)
 	}
 	if wantsJSON(c.Request()) || call.Values.Get("back") == "" {
 		return err
@@ -196,6 +197,36 @@ func (s *Server) tell(c echo.Context, call *Call, res Result) error {
 		to = call.Back()
 	}
 	return c.Redirect(http.StatusSeeOther, s.links.to(to))
+}
+
+// settleLimit is how long an answer waits for figures that show its effect.
+const settleLimit = 500 * time.Millisecond
+
+// settle asks the collector for new figures and, when a page follows, waits for them a moment: without a script that
+// page would show the state before.
+func (s *Server) settle(ctx context.Context, call *Call) {
+	if call.API {
+		s.o.Monitor.Refresh()
+		return
+	}
+	snaps, cancel := s.o.Monitor.Subscribe()
+	defer cancel()
+	s.o.Monitor.Refresh()
+	timeout := time.NewTimer(settleLimit)
+	defer timeout.Stop()
+	for {
+		select {
+		case snap := <-snaps:
+			// A pass that was under way already may have read the queue before the act.
+			if snap.Err != nil || snap.At.Add(-snap.Took).After(call.Now) {
+				return
+			}
+		case <-timeout.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func outcome(res Result) string {

@@ -301,3 +301,36 @@ func TestUnreadableRequests(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.call("/api/v1/nope", `{}`).status)
 	require.Equal(t, http.StatusMethodNotAllowed, b.call("/", `{}`).status)
 }
+
+// TestPausedListIsATabOfItsOwn: BullMQ 5 moves waiting jobs into a list of their own while a queue is paused.
+func TestPausedListIsATabOfItsOwn(t *testing.T) {
+	b := newBench(t)
+	waiting := b.add(2, engine.JobOptions{})
+	held := b.add(3, engine.JobOptions{})
+	for _, id := range held {
+		require.NoError(t, b.client.LRem(t.Context(), b.queue.Wait(), 1, id).Err())
+		require.NoError(t, b.client.LPush(t.Context(), b.queue.Queue.Paused(), id).Err())
+	}
+	b.recount()
+	b.monitor.snap.Queues[0].PausedList = 3
+	page := b.get("/queues/email?state=paused").body
+	has(t, page, `href="/queues/email?state=paused" data-key="2" aria-current="page"`)
+	has(t, page, "1–3 of 3")
+	for _, order := range []string{"", "&order=desc"} {
+		for state, ids := range map[string][]string{"paused": held, "waiting": waiting} {
+			body := b.get("/api/v1/queues/email/jobs?state=" + state + order).body
+			var list struct {
+				Total int64
+				Jobs  []struct{ ID string }
+			}
+			require.NoError(t, json.Unmarshal([]byte(body), &list))
+			var got []string
+			for _, j := range list.Jobs {
+				got = append(got, j.ID)
+			}
+			require.ElementsMatch(t, ids, got, "%s%s", state, order)
+			require.Equal(t, int64(len(ids)), list.Total)
+		}
+	}
+	hasNot(t, b.get("/queues/email").body, "No such state")
+}

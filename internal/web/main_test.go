@@ -65,8 +65,11 @@ func (f *fakeMonitor) Policy(q keys.Queue) policy.Policy { return f.policies[q].
 
 func (f *fakeMonitor) Refresh() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.refreshed++
+	snap := *f.snap
+	f.mu.Unlock()
+	snap.At = time.Now().Add(snap.Took + time.Millisecond)
+	f.publish(&snap)
 }
 
 // publish makes snap the last one and sends it to all.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	tab, err := tabOf(r, q)
+	t, err := tabOf(r, q)
 	if err != nil {
 		return view{}, err
 	}
@@ -26,15 +27,15 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 		Crumbs: []templates.Crumb{{Label: "Overview", URL: s.links.to("/")}, {Label: q.Name}},
 		Name:   q.Name, Health: healthLook(q.Health), Badges: s.queueBadges(q),
 		Finding: q.Reason + ".", Say: queueSay(q), Aged: s.stale(r.snap, r.now),
-		Facts: s.queueFacts(q), Plots: s.queuePlots(q, r.now), Tabs: s.queueTabs(r, q, tab),
-		List: s.jobList(ctx, r, q, tab),
+		Facts: s.queueFacts(q), Plots: s.queuePlots(q, r.now), Tabs: s.queueTabs(q, t),
+		List: s.jobList(ctx, r, q, t),
 	}
 	if q.Counts == nil {
 		v.Finding = "Counts unknown: " + q.Unreadable + "."
 	}
 	s.queueActs(r, q, &v)
 	return view{
-		title: q.Name + titleCount(q, tab), nav: "/", content: templates.QueueView(v),
+		title: q.Name + titleCount(q, t), nav: "/", content: templates.QueueView(v),
 		live: []region{
 			{"head", templates.QueueHead(v)}, {"facts", templates.QueueFacts(v)}, {"plots", templates.QueuePlots(v)},
 			{"tabs", templates.QueueTabs(v.Tabs)}, {"jobs", templates.JobTable(v.List)},
@@ -43,30 +44,76 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 }
 
 // titleCount is what the browser's tab says beside the name: ": 2,310 failed".
-func titleCount(q *monitor.Queue, tab keys.State) string {
+func titleCount(q *monitor.Queue, t tab) string {
 	if q.Counts == nil {
 		return ""
 	}
-	return ": " + words.Count(q.Counts[tab]) + " " + strings.ToLower(templates.StateOf(string(tab)).Label)
+	return ": " + words.Count(t.count(q)) + " " + strings.ToLower(templates.StateOf(t.name).Label)
 }
 
-// tabOf is the state the address asks for; without one, the first that has jobs worth looking at.
-func tabOf(r viewRequest, q *monitor.Queue) (keys.State, error) {
-	asked := keys.State(r.query.Get("state"))
+// tab is a list of a queue's page: a state, or the part of waiting that BullMQ 5 keeps apart while a queue is paused.
+type tab struct {
+	name  string // as in the address
+	state keys.State
+}
+
+// pausedTab is the name of the tab of BullMQ 5's paused list. It is there only while that list has jobs.
+const pausedTab = "paused"
+
+// count is how many jobs the tab has; the counts of all tabs add up to the jobs of the queue.
+func (t tab) count(q *monitor.Queue) int64 {
+	switch {
+	case t.name == pausedTab:
+		return q.PausedList
+	case t.state == keys.Waiting:
+		return max(q.Counts[keys.Waiting]-q.PausedList, 0)
+	}
+	return q.Counts[t.state]
+}
+
+// first is where the tab starts in the engine's list of its state: the paused list runs before the rest of waiting.
+func (t tab) first(q *monitor.Queue, asc bool) int64 {
+	switch {
+	case t.name == pausedTab && !asc:
+		return max(q.Counts[keys.Waiting]-q.PausedList, 0)
+	case t.name == string(keys.Waiting) && asc:
+		return q.PausedList
+	}
+	return 0
+}
+
+// tabsOf are the tabs of a queue, in order.
+func tabsOf(q *monitor.Queue) []tab {
+	var out []tab
+	for _, st := range keys.States {
+		out = append(out, tab{string(st), st})
+		if st == keys.Waiting && q.PausedList > 0 {
+			out = append(out, tab{pausedTab, st})
+		}
+	}
+	return out
+}
+
+// tabOf is the tab the address asks for; without one, the first that has jobs worth looking at.
+func tabOf(r viewRequest, q *monitor.Queue) (tab, error) {
+	asked := r.query.Get("state")
 	if asked == "" {
 		for _, st := range []keys.State{keys.Failed, keys.Active, keys.Waiting, keys.Prioritized, keys.Delayed, keys.WaitingChildren, keys.Completed} {
 			if q.Counts[st] > 0 {
-				return st, nil
+				return tab{string(st), st}, nil
 			}
 		}
-		return keys.Waiting, nil
+		return tab{string(keys.Waiting), keys.Waiting}, nil
 	}
-	for _, st := range keys.States {
-		if st == asked {
-			return st, nil
+	if asked == pausedTab {
+		return tab{pausedTab, keys.Waiting}, nil
+	}
+	for _, t := range tabsOf(q) {
+		if t.name == asked {
+			return t, nil
 		}
 	}
-	return "", problem(404, "No such state", "Jobs are waiting, prioritized, active, delayed, waiting-children, completed or failed; %q is none of these.", asked)
+	return tab{}, problem(http.StatusNotFound, "No such state", "Jobs are waiting, prioritized, active, delayed, waiting-children, completed or failed; %q is none of these.", asked)
 }
 
 // queueSay goes on where the finding ends: the backlog and what it does.
@@ -103,16 +150,16 @@ func queueSay(q *monitor.Queue) string {
 }
 
 // queueTabs are the states with their counts.
-func (s *Server) queueTabs(r viewRequest, q *monitor.Queue, current keys.State) []templates.Tab {
+func (s *Server) queueTabs(q *monitor.Queue, current tab) []templates.Tab {
 	var out []templates.Tab
-	for i, st := range keys.States {
+	for i, t := range tabsOf(q) {
 		count := words.Unknown
 		if q.Counts != nil {
-			count = words.Count(q.Counts[st])
+			count = words.Count(t.count(q))
 		}
 		out = append(out, templates.Tab{
-			State: templates.StateOf(string(st)), Count: count, Current: st == current, Key: string(rune('1' + i)),
-			URL: s.links.queue(q.Queue) + "?state=" + string(st),
+			State: templates.StateOf(t.name), Count: count, Current: t == current, Key: string(rune('1' + i)),
+			URL: s.links.queue(q.Queue) + "?state=" + t.name,
 		})
 	}
 	return out

@@ -61,8 +61,8 @@ func listingOf(st keys.State) listing {
 }
 
 // jobList reads one page of the jobs in a state.
-func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, st keys.State) templates.JobList {
-	how := listingOf(st)
+func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t tab) templates.JobList {
+	st, how := t.state, listingOf(t.state)
 	asc := how.asc
 	switch r.query.Get("order") {
 	case "asc":
@@ -70,7 +70,7 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, s
 	case "desc":
 		asc = false
 	}
-	l := templates.JobList{State: templates.StateOf(string(st)), Columns: templates.JobColumns{Run: how.run, Text: how.text}, All: s.allActs(r, q, st)}
+	l := templates.JobList{State: templates.StateOf(t.name), Columns: templates.JobColumns{Run: how.run, Text: how.text}, All: s.allActs(r, q, st)}
 	l.Order, l.ReverseURL = how.descWords, r.with(s.o.BasePath, "order", "asc", "page", "")
 	if asc {
 		l.Order, l.ReverseURL = how.ascWords, r.with(s.o.BasePath, "order", "desc", "page", "")
@@ -79,12 +79,7 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, s
 		l.ReverseURL = r.with(s.o.BasePath, "order", "", "page", "")
 	}
 	page := pageNumber(r.query)
-	eq, err := s.o.Queue(q.Queue)
-	var rows []engine.Row
-	var total int64
-	if err == nil {
-		rows, total, err = eq.Rows(ctx, st, int64(page-1)*jobRows, int64(page)*jobRows-1, asc)
-	}
+	rows, total, err := s.tabRows(ctx, q, t, int64(page-1)*jobRows, jobRows, asc)
 	if err != nil {
 		l.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "These jobs cannot be read.", Text: oneLine(err) + ". The counts above are those of the last good read."}
 		return l
@@ -105,9 +100,26 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, s
 	}
 	l.Fields = []templates.Field{{Name: "state", Value: string(st)}, {Name: "seen", Value: string(st)}, {Name: "back", Value: r.self()}}
 	l.UntickURL = r.with(s.o.BasePath)
-	l.Pager = s.jobPager(r, page, len(rows), total, asc, st)
+	l.Pager = s.jobPager(r, page, len(rows), total, asc, t)
 	l.Caption = fmt.Sprintf("%s jobs of %s, %s, %s", l.State.Label, q.Name, strings.ToLower(l.Order), l.Pager.Text)
 	return l
+}
+
+// tabRows reads n rows of a tab from its start-th on, and how many it has.
+func (s *Server) tabRows(ctx context.Context, q *monitor.Queue, t tab, start, n int64, asc bool) ([]engine.Row, int64, error) {
+	eq, err := s.o.Queue(q.Queue)
+	if err != nil {
+		return nil, 0, err
+	}
+	if t.state != keys.Waiting || q.PausedList == 0 {
+		return eq.Rows(ctx, t.state, start, start+n-1, asc)
+	}
+	first, total := t.first(q, asc), t.count(q)
+	if n = min(n, total-start); n <= 0 {
+		return nil, total, nil
+	}
+	rows, _, err := eq.Rows(ctx, t.state, first+start, first+start+n-1, asc)
+	return rows, total, err
 }
 
 // mayAct reports whether buttons make sense for this viewer; the gate decides again.
@@ -137,7 +149,7 @@ func (s *Server) emptyList(r viewRequest, q *monitor.Queue, how listing, total i
 	return e
 }
 
-func (s *Server) jobPager(r viewRequest, page, shown int, total int64, asc bool, st keys.State) *templates.Pager {
+func (s *Server) jobPager(r viewRequest, page, shown int, total int64, asc bool, t tab) *templates.Pager {
 	from := int64(page-1)*jobRows + 1
 	to := from + int64(shown) - 1
 	p := &templates.Pager{Label: "Pages of jobs", Text: words.Count(from) + "–" + words.Count(to) + " of " + words.Count(max(total, to)), PrevLabel: "Newer", NextLabel: "Older"}
@@ -145,10 +157,10 @@ func (s *Server) jobPager(r viewRequest, page, shown int, total int64, asc bool,
 		p.PrevLabel, p.NextLabel = "Earlier", "Later"
 	}
 	if page > 1 {
-		p.PrevURL = r.with(s.o.BasePath, "page", pageText(page-1), "state", string(st))
+		p.PrevURL = r.with(s.o.BasePath, "page", pageText(page-1), "state", t.name)
 	}
 	if to < total {
-		p.NextURL = r.with(s.o.BasePath, "page", pageText(page+1), "state", string(st))
+		p.NextURL = r.with(s.o.BasePath, "page", pageText(page+1), "state", t.name)
 	}
 	return p
 }
