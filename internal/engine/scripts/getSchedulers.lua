@@ -1,0 +1,26 @@
+-- Reads job schedulers with their records (features 1.9). Reads only: a member without a record is reported as it is.
+--
+-- KEYS[1]  meta of the queue
+-- ARGV     legacy pause, scheduler id, or "" and: start, end (inclusive, 0-based), ascending (1/0)
+--
+-- Reply    number of all schedulers; then for each its id, the time (ms) of its current iteration, its record
+
+-- include: util
+
+local one, from, to, ascending = text(), number(), number(), flag()
+
+local members
+if one == "" then
+  members = call(ascending and "ZRANGE" or "ZREVRANGE", base .. "repeat", from, to, "WITHSCORES")
+else
+  local millis = call("ZSCORE", base .. "repeat", one)
+  members = millis and {one, millis} or {}
+end
+local reply = {call("ZCARD", base .. "repeat")}
+for i = 1, #members, 2 do
+  local record = redis.pcall("HGETALL", base .. "repeat:" .. members[i])
+  reply[#reply + 1] = members[i]
+  reply[#reply + 1] = whole(tonumber(members[i + 1]))
+  reply[#reply + 1] = record.err and {} or record
+end
+return reply

@@ -1,0 +1,49 @@
+-- Produces the next job of a scheduler when a worker has taken the current one (features 1.5).
+--
+-- KEYS[1]  meta of the queue
+-- ARGV     legacy pause, now (ms), scheduler id, id of the job that was taken, next time by pattern (ms or ""),
+--            every and offset of the taken job's options (ms or ""), for records that lack them,
+--            then the job, see includes/scheduler.lua; its name and data are those of the record
+--
+-- Reply    id of the next job, "" if none was added: no such scheduler, or the taken job is not its current iteration
+-- Events   added, then delayed or waiting; duplicated if the next job exists
+
+-- include: scheduler
+
+local now, scheduler, producer, nextMillis = number(), text(), text(), number()
+local every, offset = number(), number()
+local job = readIteration()
+local recordKey = base .. "repeat:" .. scheduler
+
+-- fillFromRecord takes name and data of the record. A record without ic comes from BullMQ 5, which kept the data in the
+-- jobs only: there the taken job's data goes on.
+local function fillFromRecord(record)
+  job.name = record.name or job.name
+  if record.data or record.ic then
+    job.data = record.data or "{}"
+  end
+end
+
+local previous = currentMillis(scheduler)
+if not previous or producer ~= iterationId(scheduler, previous) then
+  return ""
+end
+local fields = call("HMGET", recordKey, "name", "data", "ic", "every", "startDate", "offset")
+every = tonumber(fields[4] or "") or every
+if every then
+  offset = tonumber(fields[6] or "") or offset or 0
+  nextMillis = nextOfInterval(previous, every, now, offset, tonumber(fields[5] or ""))
+end
+if not nextMillis then
+  return ""
+end
+local id = iterationId(scheduler, nextMillis)
+if call("EXISTS", base .. id) == 1 then
+  emitTrimmed(base, "duplicated", "jobId", id)
+  return ""
+end
+fillFromRecord({name = fields[1], data = fields[2], ic = fields[3]})
+call("ZADD", base .. "repeat", whole(nextMillis), scheduler)
+call("HINCRBY", recordKey, "ic", 1)
+addIteration(scheduler, nextMillis, job, now)
+return id
