@@ -14,6 +14,7 @@ import (
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
+	"bullpen/internal/metrics"
 	"bullpen/internal/monitor"
 	"bullpen/internal/processor"
 	"bullpen/internal/store"
@@ -35,6 +36,7 @@ type server struct {
 	log      *slog.Logger
 	store    *store.Store
 	demo     *processor.Demo // nil without -demo
+	metrics  *metrics.Metrics
 	monitor  *monitor.Monitor
 	listener net.Listener
 	web      *web.Server
@@ -63,6 +65,7 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 	if err = s.buildDemo(); err != nil {
 		return s, err
 	}
+	s.buildMetrics()
 	if err = s.buildMonitor(); err != nil {
 		return s, err
 	}
@@ -88,6 +91,14 @@ func (s *server) buildDemo() (err error) {
 	return err
 }
 
+func (s *server) buildMetrics() {
+	c := s.config
+	s.metrics = metrics.New(metrics.Options{
+		Alias: c.Redis.Alias, Cluster: s.store.Cluster(), ReadOnly: c.ReadOnly, NoHistograms: !c.Metrics.Histograms,
+		BullMQNames: c.Metrics.BullMQNames, JobNames: c.Metrics.JobNames, Version: buildVersion(), Logger: s.log,
+	})
+}
+
 func (s *server) buildMonitor() (err error) {
 	c := s.config
 	declared := map[keys.Queue]policy.Policy{}
@@ -102,15 +113,20 @@ func (s *server) buildMonitor() (err error) {
 	s.monitor, err = monitor.New(monitor.Options{
 		Client: s.store.Client(), Prefixes: c.Redis.Prefixes, Alias: c.Redis.Alias, Tick: c.Tick,
 		Declared: declared, Defaults: c.Defaults, Include: c.QueuesInclude, Exclude: c.QueuesExclude,
-		MaxQueues: c.QueuesMax, ReadOnly: c.ReadOnly, Embedded: s.store.Kind() == store.KindMemory, Logger: s.log,
+		MaxQueues: c.QueuesMax, ReadOnly: c.ReadOnly, Embedded: s.store.Kind() == store.KindMemory,
+		Observer: s.metrics.Jobs(), Logger: s.log,
 	})
+	if err == nil {
+		s.metrics.Watch(s.monitor)
+	}
 	return err
 }
 
 func (s *server) buildWeb() (err error) {
 	c := s.config
 	s.web, err = web.New(web.Options{
-		Monitor: s.monitor, Queue: s.queue, Callback: s.workers.callback(), Ready: s.ready,
+		Monitor: s.monitor, Queue: s.queue, Metrics: s.metrics.Handler(c.Metrics.Token),
+		Callback: s.workers.callback(), Ready: s.ready,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
 		ReadOnly: c.ReadOnly, Logger: s.log,

@@ -21,7 +21,7 @@ func TestMemoryStore(t *testing.T) {
 	p := start(t, environ(t), "-store", "memory", "-base-path", "ops/queues")
 	require.Regexp(t, `^bullpen \S+: in-process store for a first look: nothing survives a restart \(.*\); dashboard at http://127\.0\.0\.1:\d+/ops/queues/\n$`, p.banner)
 	p.awaitReady(http.StatusOK)
-	for path, want := range map[string]int{"": 200, "healthz": 200, "nowhere": 404} {
+	for path, want := range map[string]int{"": 200, "healthz": 200, "metrics": 200, "nowhere": 404} {
 		code, body := p.get(path)
 		require.Equal(t, want, code, body)
 	}
@@ -106,6 +106,11 @@ func TestDemo(t *testing.T) {
 	all, err := c.Keys(t.Context(), "bull:*").Result()
 	require.NoError(t, err)
 	require.Empty(t, all, "the demo stays out of the way of real queues")
+	eventually(t, func() (bool, string) {
+		_, body := p.get("metrics")
+		return strings.Contains(body, "\nbullpen_worker_concurrency{") &&
+			strings.Contains(body, "\nbullmq_queue_jobs{"), body
+	})
 	p.terminate()
 	active, err := activeJobs(t, c, "bullpen-demo")
 	require.NoError(t, err)
@@ -130,4 +135,19 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	p.terminate()
 	require.Zero(t, srv.Client(t).DBSize(t.Context()).Val(), "it wrote nothing")
+}
+
+func TestMetricsToken(t *testing.T) {
+	t.Parallel()
+	p := start(t, environ(t), "-store", "memory", "-config", file(t, "metrics: {token: s3cret}"))
+	code, _ := p.get("metrics")
+	require.Equal(t, http.StatusUnauthorized, code)
+	request, err := http.NewRequest(http.MethodGet, p.url+"metrics", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer s3cret")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	p.terminate()
 }

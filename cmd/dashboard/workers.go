@@ -139,7 +139,7 @@ func (w *workforce) buildPool() (*processor.Pool, error) {
 	}
 	if s.demo != nil {
 		for _, c := range s.demo.Workers() {
-			if err := pool.Add(c); err != nil {
+			if err := w.enrol(pool, c); err != nil {
 				return nil, err
 			}
 		}
@@ -157,10 +157,18 @@ func (w *workforce) add(pool *processor.Pool, id keys.Queue, q config.Queue) err
 	if err != nil {
 		return err
 	}
-	return pool.Add(processor.WorkerConfig{
+	return w.enrol(pool, processor.WorkerConfig{
 		Queue: queue, Policy: q.Policy, Handler: handler, Name: q.Worker.Name, Metrics: &q.Worker.Metrics,
 		DrainDelay: q.Worker.DrainDelay, LockRenew: q.Worker.LockRenew, MaxRateLimitDelay: q.Worker.MaxRateLimitDelay,
 	})
+}
+
+// enrol adds a worker to the pool and lets the metrics watch it.
+func (w *workforce) enrol(pool *processor.Pool, c processor.WorkerConfig) error {
+	observer := w.server.metrics.Worker(c.Queue.Queue)
+	observer.SetConcurrency(c.Policy.WithDefaults().Concurrency)
+	c.Observer = observer
+	return pool.Add(c)
 }
 
 // handler makes what runs the jobs of a queue.

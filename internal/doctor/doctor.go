@@ -54,6 +54,10 @@ func Examine(ctx context.Context, o Options) ([]Finding, error) {
 		o.Sample = 2 * time.Second
 	}
 	found := configuration(o.Config)
+	var answer redis.Error
+	if err := o.Client.Ping(ctx).Err(); err != nil && !errors.As(err, &answer) {
+		return found, fmt.Errorf("redis does not answer: %w", err)
+	}
 	first, last, err := look(ctx, o)
 	if err != nil {
 		return found, err

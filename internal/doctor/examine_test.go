@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -121,10 +120,7 @@ func TestNoAnswer(t *testing.T) {
 	srv := testredis.Start(t)
 	c := srv.Client(t)
 	srv.Kill()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
 	cfg := config.Default()
-	cfg.Redis.Prefixes = []string{"bull"}
-	_, err := Examine(ctx, Options{Config: &cfg, Client: c})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err := Examine(t.Context(), Options{Config: &cfg, Client: c})
+	require.ErrorContains(t, err, "redis does not answer: dial unix")
 }

@@ -85,7 +85,8 @@ func NewPool(o PoolOptions) (*Pool, error) {
 // CommandOptions.Interrupt wants.
 func (p *Pool) Interrupt() <-chan struct{} { return p.interrupt }
 
-// Add makes a worker that Start will start. The pool's clients, observer and logger take the place of c's.
+// Add makes a worker that Start will start. The pool's clients and logger take the place of c's, and its observer where
+// c has none.
 func (p *Pool) Add(c WorkerConfig) error {
 	if c.Queue == nil || c.Handler == nil {
 		return errors.New("add worker: it needs a queue and a handler")
@@ -96,7 +97,10 @@ func (p *Pool) Add(c WorkerConfig) error {
 		defer p.handlers.Done()
 		return handler(ctx, j)
 	}
-	c.Blocking, c.Observer, c.Logger = p.o.Blocking, p.o.Observer, p.o.Logger
+	c.Blocking, c.Logger = p.o.Blocking, p.o.Logger
+	if c.Observer == nil {
+		c.Observer = p.o.Observer
+	}
 	o := WorkerOptions(c)
 	w, err := engine.NewWorker(o)
 	if err != nil {

@@ -35,7 +35,7 @@ type WorkerConfig struct {
 	Metrics *int
 	// DrainDelay, LockRenew and MaxRateLimitDelay override BullMQ's defaults and the policy; 0 = do not.
 	DrainDelay, LockRenew, MaxRateLimitDelay time.Duration
-	// Observer and Logger are handed to the worker. A Pool fills them in.
+	// Observer and Logger are handed to the worker. A Pool fills in the logger, and its own observer if there is none.
 	Observer engine.Observer
 	Logger   *slog.Logger
 }
