@@ -317,7 +317,7 @@ func (l *loop) perform(ctx context.Context, a *attempt) {
 		r.run = time.Since(a.started)
 		select {
 		case l.results <- r:
-		case <-l.w.done: // it was handed back, and the worker has ended
+		case <-l.w.quit: // it was handed back, and the worker has ended
 		}
 	}()
 	r.verdict = l.w.perform(ctx, a.job)

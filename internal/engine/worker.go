@@ -137,8 +137,9 @@ type Worker struct {
 	began  bool
 	ended  bool
 	orders chan func(*loop) // what others ask of the loop
+	quit   chan struct{}    // closed when the loop has ended
 	done   chan struct{}    // closed when everything has ended
-	loop   *loop            // to be read after done
+	loop   *loop            // for others to read after done
 }
 
 // NewWorker validates o. It does not touch Redis.
@@ -152,6 +153,7 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 		rules:  rules{maxStarted: o.MaxStarted, backoff: o.Backoff, maxBackoff: o.MaxBackoff},
 		log:    o.Logger.With("component", "worker", "queue", o.Queue.Name, "worker", o.Name),
 		orders: make(chan func(*loop)),
+		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
 	}
 	w.concurrency.Store(int64(o.Concurrency))
@@ -183,6 +185,7 @@ func (w *Worker) run() {
 	beside.Go(func() { w.watchStalls(ctx) })
 	beside.Go(func() { w.loop.waker.run(ctx) })
 	w.loop.run()
+	close(w.quit)
 	cancel()
 	w.loop.waker.close()
 	beside.Wait()
@@ -216,7 +219,7 @@ func (w *Worker) order(f func(*loop)) bool {
 	select {
 	case w.orders <- f:
 		return true
-	case <-w.done:
+	case <-w.quit:
 		return false
 	}
 }
@@ -263,7 +266,8 @@ func (w *Worker) Cancel(id string, cause error) bool {
 	running := w.began
 	w.life.Unlock()
 	found := make(chan bool, 1)
-	return running && w.order(func(l *loop) { found <- l.interrupt(id, cause) }) && <-found
+	asked := running && w.order(func(l *loop) { found <- l.interrupt(id, cause) })
+	return asked && <-found
 }
 
 // ConnectionName is what a worker's blocking connection is called, by which clients count workers (features 5).
