@@ -23,6 +23,8 @@ const (
 	// drawAtOnce is how many views are drawn at the same time.
 	drawAtOnce = 4
 	maxStreams = 2000
+	// warnEvery is how often readers are told how old the figures are, while no new ones come.
+	warnEvery = 5 * time.Second
 )
 
 // hub draws each live view once per snapshot, for everybody who looks at it. It runs while anybody does.
@@ -129,17 +131,37 @@ func (h *hub) start() {
 	snaps, unsubscribe := h.s.o.Monitor.Subscribe()
 	h.wg.Go(func() {
 		defer unsubscribe()
+		old := time.NewTimer(h.s.staleAfter())
+		defer old.Stop()
 		for {
 			select {
 			case snap := <-snaps:
-				if snap != nil {
-					h.pass(ctx, snap)
-				}
+				h.pass(ctx, snap)
+				old.Reset(h.s.staleAfter())
+			case <-old.C:
+				h.warn(h.s.o.Monitor.Snapshot())
+				old.Reset(warnEvery)
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
+}
+
+// warn tells every reader that no new figures have come. It asks Redis nothing.
+func (h *hub) warn(snap *monitor.Snapshot) {
+	markup, err := renderText(context.Background(), templates.Banners(h.s.warnings(snap, h.s.o.Clock())))
+	if err != nil {
+		h.s.log.Error("render warnings", "err", err)
+		return
+	}
+	h.mu.Lock()
+	h.seq++
+	for _, t := range h.topics {
+		t.keep(h.seed, h.seq, map[string]string{"banners": markup})
+	}
+	h.mu.Unlock()
+	h.wakeAll(snap)
 }
 
 // pass draws every view for a snapshot and wakes the readers.
@@ -151,6 +173,11 @@ func (h *hub) pass(ctx context.Context, snap *monitor.Snapshot) {
 	}
 	h.mu.Unlock()
 	h.draw(ctx, all, snap)
+	h.wakeAll(snap)
+}
+
+// wakeAll tells the readers that there is something to send.
+func (h *hub) wakeAll(snap *monitor.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.snap = snap
@@ -274,13 +301,13 @@ func (s *Server) drawTopic(ctx context.Context, t *topic, snap *monitor.Snapshot
 	r.snap, r.now = snap, s.o.Clock()
 	warnings := s.warnings(snap, r.now)
 	v, err := s.safely(ctx, t.view, r)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // too slow or over; the readers keep what they have
-		}
+	slow := err != nil && ctx.Err() != nil // the readers keep what they have
+	if err != nil && !slow {
 		p := asProblem(err)
 		warnings = append(warnings, templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: strings.TrimSuffix(p.Title, ".") + ".", Text: p.Detail})
-		v = view{nav: "-"}
+	}
+	if err != nil {
+		v = view{}
 	}
 	regions := append([]region{{"banners", templates.Banners(warnings)}}, v.live...)
 	if err == nil {
@@ -288,7 +315,7 @@ func (s *Server) drawTopic(ctx context.Context, t *topic, snap *monitor.Snapshot
 	}
 	out := make(map[string]string, len(regions)+1)
 	for _, reg := range regions {
-		markup, err := renderText(ctx, reg.component)
+		markup, err := renderText(context.WithoutCancel(ctx), reg.component)
 		if err != nil {
 			s.log.Error("render live part", "path", t.address, "region", reg.name, "err", err)
 			continue

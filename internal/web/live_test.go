@@ -242,3 +242,42 @@ func TestMatchPrefersLiterals(t *testing.T) {
 	pattern, _ = b.match("/queues/")
 	require.Empty(t, pattern)
 }
+
+// TestSilenceIsTold: a collector that is stuck publishes nothing, and readers hear that the figures get old.
+func TestSilenceIsTold(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Tick = 20 * time.Millisecond })
+	s := b.open(b.serveLive(), "", "/")
+	s.pass()
+	for {
+		got, _ := s.pass()
+		if strings.Contains(got["banners"], "These figures are") {
+			require.NotContains(t, got, "queues", "nothing else was drawn")
+			return
+		}
+	}
+}
+
+// TestSlowViewsKeepTheirPage: a view that Redis holds up leaves the page as it is, and the warning still comes.
+func TestSlowViewsKeepTheirPage(t *testing.T) {
+	b := newBench(t)
+	slow := make(chan struct{})
+	b.views["/slow"] = func(ctx context.Context, _ viewRequest) (view, error) {
+		select {
+		case <-slow:
+			<-ctx.Done()
+			return view{}, ctx.Err()
+		default:
+			return view{title: "fine", live: []region{{"x", templates.Banners([]templates.Notice{{Strong: "here"}})}}}, nil
+		}
+	}
+	s := b.open(b.serveLive(), "", "/slow")
+	first, _ := s.pass()
+	has(t, first["x"], "here")
+	close(slow)
+	snap := *b.monitor.Snapshot()
+	snap.Err, snap.At = errors.New("i/o timeout"), time.Now().Add(-time.Minute)
+	b.monitor.publish(&snap)
+	got, _ := s.pass()
+	has(t, got["banners"], "i/o timeout")
+	require.NotContains(t, got, "x")
+}

@@ -95,8 +95,11 @@ func (s *Server) status(snap *monitor.Snapshot, now time.Time) templates.Status 
 }
 
 func (s *Server) stale(snap *monitor.Snapshot, now time.Time) bool {
-	return snap.Age(now) > staleTicks*s.o.Tick+s.o.Tick/2
+	return snap.Age(now) > s.staleAfter()
 }
+
+// staleAfter is the age from which figures are old; a pass may be a little late.
+func (s *Server) staleAfter() time.Duration { return staleTicks*s.o.Tick + s.o.Tick/2 }
 
 // warnings are what every page says about the figures it shows.
 func (s *Server) warnings(snap *monitor.Snapshot, now time.Time) []templates.Notice {
