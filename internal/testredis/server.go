@@ -28,15 +28,17 @@ type Server struct {
 	Socket string
 
 	dir      string
+	extra    []string // arguments of redis-server
 	cmd      *exec.Cmd
 	exited   chan struct{} // closed when the present process is gone
 	prefixes atomic.Int64
 }
 
-// Start runs a server for one test and ends it in the test's cleanup. A missing binary fails the test.
-func Start(t testing.TB) *Server {
+// Start runs a server for one test and ends it in the test's cleanup. A missing binary fails the test. extra are further
+// arguments of redis-server, such as "--cluster-enabled", "yes".
+func Start(t testing.TB, extra ...string) *Server {
 	t.Helper()
-	s, err := Open()
+	s, err := Open(extra...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +47,13 @@ func Start(t testing.TB) *Server {
 }
 
 // Open starts a server that the caller ends with Close. Tests use Start or Main.
-func Open() (*Server, error) {
+func Open(extra ...string) (*Server, error) {
 	// Not t.TempDir: the name of a test can push a socket's path over the system's limit of about 100 bytes.
 	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
 		return nil, fmt.Errorf("make directory for redis-server: %w", err)
 	}
-	s := &Server{dir: dir, Socket: filepath.Join(dir, "s")}
+	s := &Server{dir: dir, Socket: filepath.Join(dir, "s"), extra: extra}
 	if err := s.start(); err != nil {
 		s.Close()
 		return nil, err
@@ -109,9 +111,11 @@ func (s *Server) start() error {
 	if err != nil {
 		return errNoBinary
 	}
-	cmd := exec.Command(path, "--port", "0", "--unixsocket", s.Socket, "--unixsocketperm", "700",
-		"--dir", s.dir, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
-		"--maxmemory-policy", "noeviction", "--logfile", filepath.Join(s.dir, "log"), "--daemonize", "no")
+	cmd := exec.Command(path, append([]string{
+		"--port", "0", "--unixsocket", s.Socket, "--unixsocketperm", "700", "--dir", s.dir,
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
+		"--logfile", filepath.Join(s.dir, "log"), "--daemonize", "no",
+	}, s.extra...)...)
 	cmd.SysProcAttr = childAttributes()
 	started := make(chan error)
 	exited := make(chan struct{})

@@ -29,14 +29,14 @@ func due(ms, n int64) string { return strconv.FormatInt((t0.UnixMilli()+ms)*4096
 // space is a prefix of its own with the queue "q" in it, and a runner on it.
 type space struct {
 	t      *testing.T
-	client *redis.Client
+	client redis.UniversalClient
 	run    *scripts.Runner
 	q      scripts.Target
 }
 
 func newSpace(t *testing.T) *space { return spaceOn(t, server.Client(t), server.Prefix()) }
 
-func spaceOn(t *testing.T, c *redis.Client, prefix string) *space {
+func spaceOn(t *testing.T, c redis.UniversalClient, prefix string) *space {
 	return &space{t: t, client: c, run: scripts.New(c), q: scripts.Target{Queue: keys.Queue{Prefix: prefix, Name: "q"}}}
 }
 
@@ -199,5 +199,11 @@ func locks(ids ...string) []scripts.Lock {
 	}
 	return out
 }
+
+// wait bounds how long a test waits for a condition, poll is how often it looks.
+const (
+	wait = 10 * time.Second
+	poll = 5 * time.Millisecond
+)
 
 func ptr[T any](v T) *T { return &v }
