@@ -2,7 +2,11 @@
 // project concatenates a key.
 package keys
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // DefaultPrefix is the key prefix BullMQ uses when none is given.
 const DefaultPrefix = "bull"
@@ -114,6 +118,9 @@ var reserved = map[string]bool{
 	"stalled-check": true, "limiter": true, "events": true, "repeat": true, "metrics:completed": true,
 	"metrics:completed:data": true, "metrics:failed": true, "metrics:failed:data": true, "priority": true, "delay": true,
 }
+
+// ReservedIDs lists the ids that no job can have, in order.
+func ReservedIDs() []string { return slices.Sorted(maps.Keys(reserved)) }
 
 // Reserved reports whether a job with this id would share its key with one of the queue's own keys.
 func Reserved(id string) bool { return reserved[id] }

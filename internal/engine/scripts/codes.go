@@ -12,6 +12,8 @@ const (
 	// NotMoved is the answer of MoveToWaitingChildren when there is nothing to wait for, and of RemoveChildDependency
 	// when the child was not pending.
 	NotMoved Code = 1
+	// AddedAgain is the answer of Replay when the original was gone.
+	AddedAgain Code = 1
 
 	JobMissing        Code = -1  // the job's hash does not exist
 	LockMissing       Code = -2  // the job has no lock
@@ -30,6 +32,9 @@ const (
 	Locked    Code = -20 // a worker holds the job or one below it, so it cannot be removed (BullMQ answers 0)
 	NotPaused Code = -21 // obliterate of a queue that is not paused (BullMQ answers -1)
 	HasActive Code = -22 // obliterate of a queue with active jobs, not forced (BullMQ answers -2)
+
+	Replayed      Code = -24 // the dead letter was replayed before
+	NotDeadLetter Code = -25 // the job does not tell of an original
 )
 
 func (c Code) String() string { return strconv.Itoa(int(c)) }

@@ -10,7 +10,7 @@
 
 local id, limit = text(), number()
 local key = base .. id
-local state = stateOf(id)
+local state = stateOf(base, id)
 
 -- size returns what a counting command answers, 0 where the key holds something else.
 local function size(command, k)

@@ -9,6 +9,6 @@
 
 local states = {}
 for i, id in ipairs(texts()) do
-  states[i] = stateOf(id)
+  states[i] = stateOf(base, id)
 end
 return states

@@ -7,41 +7,12 @@
 -- Codes    0 done; -1 no hash, and the id is dropped; -3 not in that state; -30 damaged keys
 -- Events   waiting (prev completed or failed)
 
--- include: parent
+-- include: reprocess
 
 local from, resetAttempts = text(), flag()
 
--- isLIFO tells whether a job's options make it the next to be taken.
-local function isLIFO(key)
-  local opts = call("HGET", key, "opts")
-  if not opts or not string.find(opts, '"lifo"', 1, true) then
-    return false
-  end
-  local decoded = decode(opts)
-  return decoded ~= nil and decoded.lifo == true
-end
-
-local function reprocess(id)
-  local key = base .. id
-  if call("EXISTS", key) == 0 then
-    call("ZREM", base .. from, id)
-    return -1
-  end
-  if call("ZREM", base .. from, id) == 0 then
-    return -3
-  end
-  call("HDEL", key, "finishedOn", "processedOn", from == "failed" and "failedReason" or "returnvalue")
-  if resetAttempts then
-    call("HDEL", key, "atm", "ats")
-  end
-  makeReady(base, id, priorityOf(key), isLIFO(key))
-  reattach(key, from)
-  emitTrimmed(base, "waiting", "jobId", id, "prev", from)
-  return 0
-end
-
 local codes = {}
 for i, id in ipairs(texts()) do
-  codes[i] = attempt(reprocess, id)
+  codes[i] = attempt(reprocess, base, id, from, resetAttempts)
 end
 return codes

@@ -5,8 +5,8 @@ local function isInList(key, id)
   return call("LPOS", key, id) and true or false
 end
 
--- stateOf returns the state of a job (lifecycle 9).
-local function stateOf(id)
+-- stateOf returns the state of a job of the queue with the given base (lifecycle 9).
+local function stateOf(base, id)
   for _, set in ipairs({"completed", "failed", "delayed", "prioritized"}) do
     if call("ZSCORE", base .. set, id) then
       return set
