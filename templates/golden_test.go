@@ -137,9 +137,11 @@ func queueModel() QueuePage {
 			{Label: "Sizing and limits", Value: "Policy", URL: "/queues/webhooks/policy", Last: true},
 		},
 		Plots: []Plot{
-			{Title: "Attempts finished per minute", Story: "Much.", ViewBox: "0 0 60 100", Legend: []LegendItem{{"s-completed", "bar", "completed", "1,860"}, {"s-waiting", "dash", "p95", "79 s"}, {"s-active", "line", "p50", "1 s"}},
+			{
+				Title: "Attempts finished per minute", Story: "Much.", ViewBox: "0 0 60 100", Legend: []LegendItem{{"s-completed", "bar", "completed", "1,860"}, {"s-waiting", "dash", "p95", "79 s"}, {"s-active", "line", "p50", "1 s"}},
 				Y: []PlotTick{{"100%", "0", ""}, {"50%", "1,000", ""}}, X: []PlotTick{{"0%", "13:22", ""}, {"100%", "14:22", "e"}},
-				Paths: []PlotPath{{"fill s-failed", "M0 0z"}}, Marks: []PlotMark{{"s-delayed", "16.7%", "limiter, 50 per 1 s"}}},
+				Paths: []PlotPath{{"fill s-failed", "M0 0z"}}, Marks: []PlotMark{{"s-delayed", "16.7%", "limiter, 50 per 1 s"}},
+			},
 			{Title: "Wait and run time", Note: "Nothing yet."},
 		},
 		Tabs: []Tab{{State: StateOf("waiting"), URL: "/queues/webhooks?state=waiting", Count: "3,960", Key: "1"}, {State: StateOf("failed"), URL: "/queues/webhooks?state=failed", Count: "2", Current: true, Key: "7"}},
@@ -151,8 +153,10 @@ func queueModel() QueuePage {
 			Fields:  []Field{{"state", "failed"}}, UntickURL: "/queues/webhooks",
 			Bulk: []Act{{Label: "Remove…", Icon: "i-bin", Asks: true, URL: "/queues/webhooks/remove"}, {Label: "Retry", Icon: "i-retry", Class: "go", URL: "/queues/webhooks/retry"}},
 			Rows: []JobRow{
-				{ID: scripty, URL: "/queues/webhooks/jobs/x", Name: scripty, When: When{"2026-03-12T14:20:55Z", "70 s ago", "12 March"}, Attempts: "3/3", Run: "0.29 s", Text: scripty,
-					Badges: []BadgeView{{"s-paused", "s-failed", "will not retry"}}, Size: "1.4 MB", Big: true, Act: &Act{Label: "Retry", URL: "/queues/webhooks/jobs/x/retry", About: scripty}},
+				{
+					ID: scripty, URL: "/queues/webhooks/jobs/x", Name: scripty, When: When{"2026-03-12T14:20:55Z", "70 s ago", "12 March"}, Attempts: "3/3", Run: "0.29 s", Text: scripty,
+					Badges: []BadgeView{{"s-paused", "s-failed", "will not retry"}}, Size: "1.4 MB", Big: true, Act: &Act{Label: "Retry", URL: "/queues/webhooks/jobs/x/retry", About: scripty},
+				},
 				{ID: "2", URL: "/queues/webhooks/jobs/2", Gone: true, Name: "–", Attempts: "–", Run: "–", Text: "data missing: the job's record is gone from Redis", Size: "–"},
 			},
 			Pager: &Pager{Label: "Pages of jobs", Text: "1–2 of 2", PrevLabel: "Newer", NextLabel: "Older"},

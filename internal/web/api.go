@@ -156,9 +156,11 @@ func known(t time.Time) *time.Time {
 }
 
 func toRowJSON(r engine.Row) rowJSON {
-	return rowJSON{ID: r.ID, Missing: r.Missing, Name: r.Name, Timestamp: known(r.Timestamp), ProcessedOn: known(r.ProcessedOn),
+	return rowJSON{
+		ID: r.ID, Missing: r.Missing, Name: r.Name, Timestamp: known(r.Timestamp), ProcessedOn: known(r.ProcessedOn),
 		FinishedOn: known(r.FinishedOn), Due: known(r.Due), Priority: r.Priority, AttemptsMade: r.AttemptsMade, Attempts: r.Attempts,
-		FailedReason: r.FailedReason, ProcessedBy: r.ProcessedBy, DataSize: r.DataSize}
+		FailedReason: r.FailedReason, ProcessedBy: r.ProcessedBy, DataSize: r.DataSize,
+	}
 }
 
 // apiJobs lists jobs of one state: ?state=, ?order=asc|desc, ?page=, ?size= up to 100.
@@ -223,10 +225,12 @@ func (s *Server) apiJob(ctx context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobJSON{ID: j.ID, Name: j.Name, State: j.State, Data: s.whole(j, "data"), ReturnValue: s.whole(j, "returnvalue"), Progress: s.whole(j, "progress"),
+	return jobJSON{
+		ID: j.ID, Name: j.Name, State: j.State, Data: s.whole(j, "data"), ReturnValue: s.whole(j, "returnvalue"), Progress: s.whole(j, "progress"),
 		Timestamp: known(j.Timestamp), ProcessedOn: known(j.ProcessedOn), FinishedOn: known(j.FinishedOn), Due: known(j.Due),
 		Priority: j.Priority, AttemptsMade: j.AttemptsMade, AttemptsStarted: j.AttemptsStarted, Attempts: j.AttemptsAllowed(),
-		FailedReason: j.FailedReason, Stacktrace: j.Stacktrace, ProcessedBy: j.ProcessedBy, Logs: j.Logs, Sizes: j.Sizes}, nil
+		FailedReason: j.FailedReason, Stacktrace: j.Stacktrace, ProcessedBy: j.ProcessedBy, Logs: j.Logs, Sizes: j.Sizes,
+	}, nil
 }
 
 // whole is a stored field as JSON: nothing when it is absent or was cut, a string when it is not JSON.

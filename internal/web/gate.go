@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/words"
 	"bullpen/templates"
 
 	"github.com/labstack/echo/v4"
@@ -237,8 +238,10 @@ func outcome(res Result) string {
 }
 
 func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entry {
-	e := Entry{At: call.Now, Who: call.Who.Name, Role: call.Who.Role.String(), Action: call.Action.Name,
-		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: call.Params["id"]}
+	e := Entry{
+		At: call.Now, Who: call.Who.Name, Role: call.Who.Role.String(), Action: call.Action.Name,
+		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: call.Params["id"],
+	}
 	if call.Queue.Name != "" {
 		e.Queue = call.Queue.Qualified()
 	}
@@ -313,6 +316,10 @@ func readValues(c echo.Context) (url.Values, error) {
 }
 
 func badBody(err error) *Problem {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &Problem{Status: http.StatusRequestEntityTooLarge, Title: "Too large", Detail: "A request may have at most " + words.Bytes(large.Limit) + ".", cause: err}
+	}
 	return &Problem{Status: http.StatusBadRequest, Title: "The request cannot be read", Detail: err.Error(), cause: err}
 }
 

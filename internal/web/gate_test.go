@@ -300,6 +300,9 @@ func TestUnreadableRequests(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.call("/api/v1/queues/nope/pause", `{}`).status)
 	require.Equal(t, http.StatusNotFound, b.call("/api/v1/nope", `{}`).status)
 	require.Equal(t, http.StatusMethodNotAllowed, b.call("/", `{}`).status)
+	large := b.call("/api/v1/queues/email/jobs", `{"name":"x","data":"`+strings.Repeat("x", maxForm)+`"}`)
+	require.Equal(t, http.StatusRequestEntityTooLarge, large.status)
+	has(t, large.body, "at most 8.4")
 }
 
 // TestPausedListIsATabOfItsOwn: BullMQ 5 moves waiting jobs into a list of their own while a queue is paused.

@@ -261,8 +261,10 @@ func (s *Server) topicAt(address string, who Identity) (*topic, error) {
 	if pattern == "" {
 		return nil, problem(404, "Not a view", "No page is at %s.", clip(path, 100))
 	}
-	return &topic{address: address, who: who, view: s.views[pattern],
-		request: viewRequest{who: who, path: path, params: params, query: u.Query()}}, nil
+	return &topic{
+		address: address, who: who, view: s.views[pattern],
+		request: viewRequest{who: who, path: path, params: params, query: u.Query()},
+	}, nil
 }
 
 // match finds the view whose pattern fits a path; of several the one with more literal segments.

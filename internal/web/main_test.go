@@ -39,8 +39,10 @@ type fakeMonitor struct {
 }
 
 func newFakeMonitor(queues ...*monitor.Queue) *fakeMonitor {
-	return &fakeMonitor{subs: map[chan *monitor.Snapshot]bool{}, policies: map[keys.Queue]policy.Policy{},
-		snap: &monitor.Snapshot{At: time.Now(), Took: 2 * time.Millisecond, Queues: queues, Redis: monitor.Redis{Known: true, Up: true}}}
+	return &fakeMonitor{
+		subs: map[chan *monitor.Snapshot]bool{}, policies: map[keys.Queue]policy.Policy{},
+		snap: &monitor.Snapshot{At: time.Now(), Took: 2 * time.Millisecond, Queues: queues, Redis: monitor.Redis{Known: true, Up: true}},
+	}
 }
 
 func (f *fakeMonitor) Snapshot() *monitor.Snapshot {

@@ -86,8 +86,10 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 				panic(p)
 			}
 			s.log.Error("panic in handler", "path", c.Path(), "err", p, "stack", string(debug.Stack()))
-			err = &Problem{Status: http.StatusInternalServerError, Title: "Bullpen made a mistake",
-				Detail: "The log has the details. Nothing else is affected.", cause: fmt.Errorf("panic: %v", p)}
+			err = &Problem{
+				Status: http.StatusInternalServerError, Title: "Bullpen made a mistake",
+				Detail: "The log has the details. Nothing else is affected.", cause: fmt.Errorf("panic: %v", p),
+			}
 		}()
 		return next(c)
 	}

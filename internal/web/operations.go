@@ -59,8 +59,10 @@ func (s *Server) cancelOperation(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, ctx.Err()
 	}
 	st := op.Status()
-	return Result{Message: "Cancelled.", Text: "What was done stays done: " + words.Plural(st.Done, "job", "jobs") + ".", Done: 1,
-		Location: "/operations/" + strconv.FormatInt(st.ID, 10)}, nil
+	return Result{
+		Message: "Cancelled.", Text: "What was done stays done: " + words.Plural(st.Done, "job", "jobs") + ".", Done: 1,
+		Location: "/operations/" + strconv.FormatInt(st.ID, 10),
+	}, nil
 }
 
 // operationsPage lists what was asked of the server.
@@ -74,8 +76,10 @@ func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) 
 	if len(v.Rows) == 0 {
 		v.Empty = &templates.EmptyState{Title: "No operations since Bullpen started", Text: "Retry all, promote all, clean, drain and obliterate appear here."}
 	}
-	return view{title: "Operations", nav: "/operations", content: templates.OperationsView(v),
-		live: []region{{"operations", templates.OperationsBody(v)}}}, nil
+	return view{
+		title: "Operations", nav: "/operations", content: templates.OperationsView(v),
+		live: []region{{"operations", templates.OperationsBody(v)}},
+	}, nil
 }
 
 // operationPage shows one operation.
@@ -101,8 +105,10 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 			v.Value = v.Max
 		}
 	} else if !s.o.ReadOnly && s.mayOperation(r.who, Operator, st) {
-		v.Cancel = &templates.Act{Label: "Cancel the rest", Class: "bad", URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/cancel"),
-			Fields: []templates.Field{{Name: "back", Value: r.self()}}}
+		v.Cancel = &templates.Act{
+			Label: "Cancel the rest", Class: "bad", URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/cancel"),
+			Fields: []templates.Field{{Name: "back", Value: r.self()}},
+		}
 	}
 	for _, reason := range st.Reasons {
 		which := strings.Join(reason.Sample, ", ")
@@ -116,8 +122,10 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 			v.Before = append(v.Before, s.operationRow(other, r.now))
 		}
 	}
-	return view{title: operationTabTitle(st), nav: "/operations", content: templates.OperationView(v),
-		live: []region{{"operation", templates.OperationBody(v)}}}, nil
+	return view{
+		title: operationTabTitle(st), nav: "/operations", content: templates.OperationView(v),
+		live: []region{{"operation", templates.OperationBody(v)}},
+	}, nil
 }
 
 // queueName is a queue as pages name it.
@@ -163,10 +171,12 @@ func (s *Server) pacePlot(st operation.Status) *templates.Plot {
 		top = max(top, values[i])
 	}
 	scale := chart.Linear(top)
-	p := &templates.Plot{Title: "Jobs per second", ViewBox: "0 0 " + strconv.Itoa(len(values)) + " 100",
+	p := &templates.Plot{
+		Title: "Jobs per second", ViewBox: "0 0 " + strconv.Itoa(len(values)) + " 100",
 		Legend: []templates.LegendItem{{Class: "s-active", Kind: "bar", Label: "done", Value: words.Number(values[len(st.Pace)-1])}},
 		Story:  "Jobs per second since the start, at most " + words.Number(top),
-		Paths:  []templates.PlotPath{{Class: "fill s-active", D: scale.Bars(values)[0]}}}
+		Paths:  []templates.PlotPath{{Class: "fill s-active", D: scale.Bars(values)[0]}},
+	}
 	for _, t := range scale.Ticks {
 		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Number(t.Value)})
 	}

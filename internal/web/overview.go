@@ -51,8 +51,10 @@ func (s *Server) overviewModel(r viewRequest) templates.Overview {
 	case len(all) == 0:
 		v.Empty = s.noQueues(r)
 	case len(match) == 0:
-		v.Empty = &templates.EmptyState{Title: "No queue matches “" + r.query.Get("q") + "”", Text: "Looked at all " + words.Count(int64(len(all))) + ".",
-			Links: []templates.Link{{Label: "Drop the filter", URL: r.with(s.o.BasePath, "q", "", "page", "")}}}
+		v.Empty = &templates.EmptyState{
+			Title: "No queue matches “" + r.query.Get("q") + "”", Text: "Looked at all " + words.Count(int64(len(all))) + ".",
+			Links: []templates.Link{{Label: "Drop the filter", URL: r.with(s.o.BasePath, "q", "", "page", "")}},
+		}
 	default:
 		rows, pager := pageOf(s, r, match, overviewRows, "queues")
 		v.Groups, v.Pager = s.queueGroups(r, rows, match, order, grouped), pager
@@ -64,8 +66,10 @@ func (s *Server) noQueues(r viewRequest) *templates.EmptyState {
 	if r.snap.At.IsZero() {
 		return &templates.EmptyState{Title: "No figures yet"}
 	}
-	e := &templates.EmptyState{Title: "No queue yet",
-		Text: "Redis " + s.o.Alias + " has no queues under " + s.o.Prefix + ":. A queue appears here with its first job."}
+	e := &templates.EmptyState{
+		Title: "No queue yet",
+		Text:  "Redis " + s.o.Alias + " has no queues under " + s.o.Prefix + ":. A queue appears here with its first job.",
+	}
 	if r.snap.DiscoveryErr != "" {
 		e.Title, e.Text = "Queues unknown", "Redis does not let Bullpen look for queues: "+r.snap.DiscoveryErr+". Name them in bullpen.yaml to see them."
 	}
@@ -256,8 +260,10 @@ func pageOf[T any](s *Server, r viewRequest, all []T, size int, what string) ([]
 	if pages <= 1 {
 		return all, nil
 	}
-	p := &templates.Pager{Label: "Pages of " + what, PrevLabel: "Previous", NextLabel: "Next",
-		Text: words.Count(int64(from+1)) + "–" + words.Count(int64(to)) + " of " + words.Count(int64(len(all))) + " " + what}
+	p := &templates.Pager{
+		Label: "Pages of " + what, PrevLabel: "Previous", NextLabel: "Next",
+		Text: words.Count(int64(from+1)) + "–" + words.Count(int64(to)) + " of " + words.Count(int64(len(all))) + " " + what,
+	}
 	if page > 1 {
 		p.PrevURL = r.with(s.o.BasePath, "page", pageText(page-1))
 	}

@@ -44,8 +44,10 @@ func (s *Server) queueBadges(q *monitor.Queue) []templates.BadgeView {
 }
 
 func (s *Server) queueRow(r viewRequest, q *monitor.Queue) templates.QueueRow {
-	row := templates.QueueRow{Name: q.Name, URL: s.links.queue(q.Queue), Health: healthLook(q.Health), Badges: s.queueBadges(q), Reason: q.Reason,
-		Spark: sparkOf(q, r.now)}
+	row := templates.QueueRow{
+		Name: q.Name, URL: s.links.queue(q.Queue), Health: healthLook(q.Health), Badges: s.queueBadges(q), Reason: q.Reason,
+		Spark: sparkOf(q, r.now),
+	}
 	if q.Prefix != s.o.Prefix {
 		row.Name = q.Qualified()
 	}

@@ -59,8 +59,10 @@ func (s *Server) worstNotice(all []*monitor.Queue) *templates.Notice {
 	if worst == nil {
 		return nil
 	}
-	return &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: worst.Name + ": " + worst.Reason + ".", Text: consequence(worst),
-		Links: []templates.Link{{Label: "Open queue", URL: s.links.queue(worst.Queue)}}}
+	return &templates.Notice{
+		Class: "s-failed", Icon: "h-crit", Strong: worst.Name + ": " + worst.Reason + ".", Text: consequence(worst),
+		Links: []templates.Link{{Label: "Open queue", URL: s.links.queue(worst.Queue)}},
+	}
 }
 
 // consequence says what the finding leads to and what would help.

@@ -37,8 +37,11 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 	return view{
 		title: q.Name + titleCount(q, t), nav: "/", content: templates.QueueView(v),
 		live: []region{
-			{"head", templates.QueueHead(v)}, {"facts", templates.QueueFacts(v)}, {"plots", templates.QueuePlots(v)},
-			{"tabs", templates.QueueTabs(v.Tabs)}, {"jobs", templates.JobTable(v.List)},
+			{"head", templates.QueueHead(v)},
+			{"facts", templates.QueueFacts(v)},
+			{"plots", templates.QueuePlots(v)},
+			{"tabs", templates.QueueTabs(v.Tabs)},
+			{"jobs", templates.JobTable(v.List)},
 		},
 	}, nil
 }

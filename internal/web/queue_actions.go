@@ -76,8 +76,10 @@ func (s *Server) ask(c *Call, title, yes, no string) templates.Ask {
 	if c.Values.Get("back") == "" {
 		back = s.links.queuePath(c.Queue)
 	}
-	return templates.Ask{Title: title, Yes: yes, No: no, NoURL: s.links.to(back), URL: s.links.to(c.Path),
-		Fields: []templates.Field{{Name: "back", Value: back}}}
+	return templates.Ask{
+		Title: title, Yes: yes, No: no, NoURL: s.links.to(back), URL: s.links.to(c.Path),
+		Fields: []templates.Field{{Name: "back", Value: back}},
+	}
 }
 
 // typed makes the question ask for the queue's name, and says so when something else was typed.
@@ -140,8 +142,10 @@ func (s *Server) askObliterate(ctx context.Context, c *Call) (*Question, error) 
 	a.Body = []string{"This deletes the queue: " + words.Plural(total, "job", "jobs") +
 		" in all states, its settings, its schedulers and its event history. Nothing of it can be brought back."}
 	if active := n[keys.Active]; active > 0 {
-		a.Inputs = []templates.Input{{Kind: "check", Name: "force", Label: "Also " + words.Plural(active, "active job", "active jobs"),
-			Help: "They lose their record while they run. Without this, a queue with active jobs is refused and stays paused.", Checked: truthy(c.Values.Get("force"))}}
+		a.Inputs = []templates.Input{{
+			Kind: "check", Name: "force", Label: "Also " + words.Plural(active, "active job", "active jobs"),
+			Help: "They lose their record while they run. Without this, a queue with active jobs is refused and stays paused.", Checked: truthy(c.Values.Get("force")),
+		}}
 	}
 	if c.Found != nil && c.Found.Workers > 0 {
 		a.Warning = words.Plural(c.Found.Workers, "worker still takes", "workers still take") + " jobs from it. They would start an empty queue of the same name at once; stop them first."

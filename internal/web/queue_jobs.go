@@ -23,40 +23,50 @@ const bigPayload = 1 << 20
 // listing says how the jobs of one state are listed.
 type listing struct {
 	// asc is the natural order; the words name both.
-	asc           bool
-	ascWords      string
-	descWords     string
-	when          string // head of the time column
-	run, text     string // heads of the optional columns
-	rowAct        string // the act on each row, "" for none
-	bulk          []string
-	emptyTitle    string
-	emptyText     string
-	emptyNextText string
+	asc        bool
+	ascWords   string
+	descWords  string
+	when       string // head of the time column
+	run, text  string // heads of the optional columns
+	rowAct     string // the act on each row, "" for none
+	bulk       []string
+	emptyTitle string
 }
 
 func listingOf(st keys.State) listing {
 	switch st {
 	case keys.Waiting:
-		return listing{asc: true, ascWords: "Next to run first", descWords: "Last to run first", when: "Added", text: "Note",
-			bulk: []string{"remove"}, emptyTitle: "No jobs wait"}
+		return listing{
+			asc: true, ascWords: "Next to run first", descWords: "Last to run first", when: "Added", text: "Note",
+			bulk: []string{"remove"}, emptyTitle: "No jobs wait",
+		}
 	case keys.Prioritized:
-		return listing{asc: true, ascWords: "Next to run first: lowest number, then oldest", descWords: "Last to run first", when: "Added", run: "priority", text: "Note",
-			bulk: []string{"remove"}, emptyTitle: "No prioritized jobs"}
+		return listing{
+			asc: true, ascWords: "Next to run first: lowest number, then oldest", descWords: "Last to run first", when: "Added", run: "priority", text: "Note",
+			bulk: []string{"remove"}, emptyTitle: "No prioritized jobs",
+		}
 	case keys.Active:
 		return listing{asc: true, ascWords: "Longest running first", descWords: "Newest first", when: "Started", text: "Worker", emptyTitle: "No job is running"}
 	case keys.Delayed:
-		return listing{asc: true, ascWords: "Due next first", descWords: "Due last first", when: "Due", text: "Last error", rowAct: "promote",
-			bulk: []string{"remove", "promote"}, emptyTitle: "No delayed jobs"}
+		return listing{
+			asc: true, ascWords: "Due next first", descWords: "Due last first", when: "Due", text: "Last error", rowAct: "promote",
+			bulk: []string{"remove", "promote"}, emptyTitle: "No delayed jobs",
+		}
 	case keys.WaitingChildren:
-		return listing{asc: true, ascWords: "Oldest first", descWords: "Newest first", when: "Added", text: "Note",
-			bulk: []string{"remove"}, emptyTitle: "No job waits for children"}
+		return listing{
+			asc: true, ascWords: "Oldest first", descWords: "Newest first", when: "Added", text: "Note",
+			bulk: []string{"remove"}, emptyTitle: "No job waits for children",
+		}
 	case keys.Completed:
-		return listing{ascWords: "Oldest first", descWords: "Newest first", when: "Completed", run: "run", text: "Worker",
-			bulk: []string{"remove", "retry"}, emptyTitle: "No completed jobs"}
+		return listing{
+			ascWords: "Oldest first", descWords: "Newest first", when: "Completed", run: "run", text: "Worker",
+			bulk: []string{"remove", "retry"}, emptyTitle: "No completed jobs",
+		}
 	default:
-		return listing{ascWords: "Oldest first", descWords: "Newest first", when: "Failed", run: "last run", text: "Error", rowAct: "retry",
-			bulk: []string{"remove", "retry"}, emptyTitle: "No failed jobs"}
+		return listing{
+			ascWords: "Oldest first", descWords: "Newest first", when: "Failed", run: "last run", text: "Error", rowAct: "retry",
+			bulk: []string{"remove", "retry"}, emptyTitle: "No failed jobs",
+		}
 	}
 }
 
@@ -129,8 +139,10 @@ func (s *Server) mayAct(r viewRequest, q *monitor.Queue) bool {
 
 func (s *Server) emptyList(r viewRequest, q *monitor.Queue, how listing, total int64, page int) *templates.EmptyState {
 	if total > 0 && page > 1 {
-		return &templates.EmptyState{Title: "Nothing on this page any more", Text: words.Plural(total, "job is", "jobs are") + " left.",
-			Links: []templates.Link{{Label: "First page", URL: r.with(s.o.BasePath, "page", "")}}}
+		return &templates.EmptyState{
+			Title: "Nothing on this page any more", Text: words.Plural(total, "job is", "jobs are") + " left.",
+			Links: []templates.Link{{Label: "First page", URL: r.with(s.o.BasePath, "page", "")}},
+		}
 	}
 	e := &templates.EmptyState{Title: how.emptyTitle}
 	if q.Counts != nil {

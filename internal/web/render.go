@@ -106,15 +106,21 @@ func (s *Server) warnings(snap *monitor.Snapshot, now time.Time) []templates.Not
 	var out []templates.Notice
 	switch {
 	case snap.At.IsZero() && snap.Err != nil:
-		out = append(out, templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "Redis does not answer.",
-			Text: "No figures have been read yet: " + oneLine(snap.Err) + ". Bullpen tries again every few seconds."})
+		out = append(out, templates.Notice{
+			Class: "s-failed", Icon: "h-crit", Strong: "Redis does not answer.",
+			Text: "No figures have been read yet: " + oneLine(snap.Err) + ". Bullpen tries again every few seconds.",
+		})
 	case snap.At.IsZero():
-		out = append(out, templates.Notice{Class: "s-delayed", Icon: "h-warn", Strong: "The first figures are being read.",
-			Text: "This page shows them as soon as they are there."})
+		out = append(out, templates.Notice{
+			Class: "s-delayed", Icon: "h-warn", Strong: "The first figures are being read.",
+			Text: "This page shows them as soon as they are there.",
+		})
 	case s.stale(snap, now):
-		n := templates.Notice{Class: "s-delayed", Icon: "h-warn",
+		n := templates.Notice{
+			Class: "s-delayed", Icon: "h-warn",
 			Strong: "These figures are " + words.Duration(snap.Age(now).Truncate(time.Second)) + " old.",
-			Text:   "The last good read was at " + snap.At.In(s.o.Zone).Format("15:04:05") + ". Bullpen tries again every few seconds."}
+			Text:   "The last good read was at " + snap.At.In(s.o.Zone).Format("15:04:05") + ". Bullpen tries again every few seconds.",
+		}
 		if snap.Err != nil {
 			n.Text = "Redis does not answer (" + oneLine(snap.Err) + "). " + n.Text
 		}

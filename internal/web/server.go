@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.echo = s.routes()
 	s.http = &http.Server{
-		Handler:           s.echo,
+		Handler:           s.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -69,7 +70,18 @@ func New(o Options) (*Server, error) {
 }
 
 // Handler serves one request; for tests and for callers with a server of their own.
-func (s *Server) Handler() http.Handler { return s.echo }
+func (s *Server) Handler() http.Handler { return headAsGet(s.echo) }
+
+// headAsGet answers HEAD like GET, except for the stream, which would never end; net/http leaves the body out.
+func headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && !strings.HasSuffix(r.URL.Path, "/live") {
+			r = r.Clone(r.Context())
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // Serve answers requests on l until Shutdown; it then returns nil.
 func (s *Server) Serve(l net.Listener) error {

@@ -81,6 +81,16 @@ func TestHealthAndReady(t *testing.T) {
 	require.Equal(t, "bullmq_up 1\n", b.get("/metrics").body)
 }
 
+func TestHead(t *testing.T) {
+	server := newBench(t).serveLive()
+	for path, want := range map[string]int{"/": 200, "/healthz": 200, "/nope": 404, "/live?topics=/": 405} {
+		res, err := server.Client().Head(server.URL + path)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, want, res.StatusCode, path)
+	}
+}
+
 func TestErrorsHaveWords(t *testing.T) {
 	b := newBench(t)
 	page := b.get("/nope")
