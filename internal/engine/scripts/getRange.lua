@@ -51,9 +51,9 @@ elseif state == "active" then
   ids, total = listRange({base .. "active"})
 else
   total = call("ZCARD", base .. state)
-  local pairs = call(ascending and "ZRANGE" or "ZREVRANGE", base .. state, from, to, "WITHSCORES")
-  for i = 1, #pairs, 2 do
-    ids[#ids + 1], scores[#scores + 1] = pairs[i], pairs[i + 1]
+  local entries = call(ascending and "ZRANGE" or "ZREVRANGE", base .. state, from, to, "WITHSCORES")
+  for i = 1, #entries, 2 do
+    ids[#ids + 1], scores[#scores + 1] = entries[i], entries[i + 1]
   end
 end
 local reply = {total}

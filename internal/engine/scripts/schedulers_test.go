@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const tenSeconds = 10 * time.Second
+const interval = 10 * time.Second
 
 // slot is a time of t0's day in seconds from t0, which is a multiple of ten seconds.
 func slot(seconds int64) string { return after(seconds * 1000) }
@@ -54,7 +54,7 @@ func TestUpsertIntervalScheduler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSpace(t)
-			sched := every(tenSeconds)
+			sched := every(interval)
 			test.change(&sched)
 			id, code := s.upsert(now, sched)
 			require.Equal(t, scripts.OK, code)
@@ -71,7 +71,7 @@ func TestUpsertIntervalScheduler(t *testing.T) {
 func TestUpsertStoresTheJob(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	sched := pattern(t0.Add(tenSeconds))
+	sched := pattern(t0.Add(interval))
 	sched.Job.Priority, sched.Job.DedupID = 2, "d"
 	id, _ := s.upsert(t0, sched)
 	s.want(keyspace{
@@ -96,24 +96,24 @@ func TestUpsertAgain(t *testing.T) {
 		next   string
 		gone   bool // the pending job of before
 	}{
-		"delayed, same interval": {before: every(tenSeconds), again: every(tenSeconds), next: slot(10)},
-		"waiting, same interval": {before: every(tenSeconds), seed: waiting, again: every(tenSeconds), next: slot(10)},
+		"delayed, same interval": {before: every(interval), again: every(interval), next: slot(10)},
+		"waiting, same interval": {before: every(interval), seed: waiting, again: every(interval), next: slot(10)},
 		"waiting in a paused queue": {
-			before: every(tenSeconds), seed: append(waiting, "HSET q:meta paused 1"), again: every(tenSeconds), next: slot(10),
+			before: every(interval), seed: append(waiting, "HSET q:meta paused 1"), again: every(interval), next: slot(10),
 		},
-		"active, same interval":        {before: every(tenSeconds), seed: taken, again: every(tenSeconds), next: slot(20)},
-		"other interval, from now":     {before: every(tenSeconds), again: every(7 * time.Second), next: slot(13), gone: true},
-		"interval instead of pattern":  {before: pattern(t0.Add(tenSeconds)), again: every(tenSeconds), next: slot(13), gone: true},
-		"pattern, other time":          {before: pattern(t0.Add(tenSeconds)), again: pattern(t0.Add(50 * time.Second)), next: slot(50), gone: true},
-		"pattern, same time":           {before: pattern(t0.Add(tenSeconds)), again: pattern(t0.Add(tenSeconds)), next: slot(10)},
-		"pattern, active at that time": {before: pattern(t0.Add(tenSeconds)), seed: taken, again: pattern(t0.Add(tenSeconds)), code: scripts.SchedulerConflict},
+		"active, same interval":        {before: every(interval), seed: taken, again: every(interval), next: slot(20)},
+		"other interval, from now":     {before: every(interval), again: every(7 * time.Second), next: slot(13), gone: true},
+		"interval instead of pattern":  {before: pattern(t0.Add(interval)), again: every(interval), next: slot(13), gone: true},
+		"pattern, other time":          {before: pattern(t0.Add(interval)), again: pattern(t0.Add(50 * time.Second)), next: slot(50), gone: true},
+		"pattern, same time":           {before: pattern(t0.Add(interval)), again: pattern(t0.Add(interval)), next: slot(10)},
+		"pattern, active at that time": {before: pattern(t0.Add(interval)), seed: taken, again: pattern(t0.Add(interval)), code: scripts.SchedulerConflict},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSpace(t)
 			if test.before.Every > 0 {
-				test.before.Start = t0.Add(tenSeconds)
+				test.before.Start = t0.Add(interval)
 			}
 			first, _ := s.upsert(t0, test.before)
 			s.seed(test.seed...)
@@ -143,7 +143,7 @@ func TestUpsertSkipsTakenSlots(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	s.job("repeat:s:"+slot(0), "repeat:s:"+slot(10))
-	id, _ := s.upsert(t0, every(tenSeconds))
+	id, _ := s.upsert(t0, every(interval))
 	require.Equal(t, "repeat:s:"+slot(20), id)
 
 	s = newSpace(t)
@@ -151,7 +151,7 @@ func TestUpsertSkipsTakenSlots(t *testing.T) {
 		s.job("repeat:s:" + slot(i*10))
 	}
 	before := s.dump()
-	_, code := s.upsert(t0, every(tenSeconds))
+	_, code := s.upsert(t0, every(interval))
 	require.Equal(t, scripts.SchedulerBusy, code)
 	s.want(before)
 }
@@ -159,7 +159,7 @@ func TestUpsertSkipsTakenSlots(t *testing.T) {
 func TestUpsertOverAFinishedJob(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	s.upsert(t0, pattern(t0.Add(tenSeconds)))
+	s.upsert(t0, pattern(t0.Add(interval)))
 	id := "repeat:s:" + slot(50)
 	s.job(id)
 	s.seed("ZADD q:completed 1 "+id, "RPUSH q:"+id+":logs row")
@@ -196,7 +196,7 @@ func TestNextIteration(t *testing.T) {
 		"interval":                  {seed: []string{record}, now: 2, next: slot(10), job: "tick {}"},
 		"interval, just in time":    {seed: []string{record}, now: 10, next: slot(10), job: "tick {}"},
 		"interval, missed some":     {seed: []string{record}, now: 256, next: slot(263), job: "tick {}"},
-		"interval of the job":       {seed: []string{"HSET q:repeat:s name tick ic 1"}, firing: scripts.Firing{Every: tenSeconds}, next: slot(10), job: "tick {}"},
+		"interval of the job":       {seed: []string{"HSET q:repeat:s name tick ic 1"}, firing: scripts.Firing{Every: interval}, next: slot(10), job: "tick {}"},
 		"pattern":                   {seed: []string{"HSET q:repeat:s name tick ic 1 data [1]"}, firing: scripts.Firing{Next: t0.Add(time.Minute)}, next: slot(60), job: "tick [1]"},
 		"record of BullMQ 5":        {seed: []string{"HSET q:repeat:s name tick every 10000"}, next: slot(10), job: `tick {"taken":1}`},
 		"no record at all":          {firing: scripts.Firing{Next: t0.Add(time.Minute)}, next: slot(60), job: `taken {"taken":1}`},
@@ -250,13 +250,13 @@ func TestRemoveScheduler(t *testing.T) {
 	}
 	s := newSpace(t)
 	require.False(t, remove(s))
-	id, _ := s.upsert(t0, pattern(t0.Add(tenSeconds)))
+	id, _ := s.upsert(t0, pattern(t0.Add(interval)))
 	s.seed("DEL q:events", "DEL q:marker", "DEL q:id")
 	require.True(t, remove(s))
 	s.want(keyspace{"q:meta": meta, "q:events": "removed jobId=" + id + " prev=delayed"})
 
 	s = newSpace(t)
-	id, _ = s.upsert(t0, every(tenSeconds))
+	id, _ = s.upsert(t0, every(interval))
 	require.True(t, remove(s))
 	require.Equal(t, id, s.dump()["q:wait"], "a job that waits becomes an ordinary one")
 }
