@@ -35,6 +35,8 @@ var (
 	ErrStopping = errors.New("worker is stopping")
 	// ErrLockLost is the cause of a handler's cancelled context when the job's lock is gone: another worker may have it.
 	ErrLockLost = errors.New("lock of the job was lost")
+	// ErrDamaged means a key or field of the job has a type or content that no transition can work on.
+	ErrDamaged = errors.New("job is damaged")
 	// ErrInvalid means an argument was refused before anything was written. The wrapping *FieldError names the field.
 	ErrInvalid = errors.New("invalid argument")
 )

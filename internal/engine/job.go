@@ -58,7 +58,7 @@ func decodeJob(q *Queue, id string, fields map[string]string) *Job {
 		Priority:        fieldInt(fields["priority"]),
 		ProcessedOn:     fieldTime(fields["processedOn"]),
 		FinishedOn:      fieldTime(fields["finishedOn"]),
-		AttemptsMade:    int(fieldInt(first(fields, "attemptsMade", "atm"))),
+		AttemptsMade:    attemptsMade(fields),
 		AttemptsStarted: int(fieldInt(fields["ats"])),
 		StalledCount:    int(fieldInt(first(fields, "stc", "stalledCounter"))),
 		Progress:        optional(fields, "progress"),
@@ -83,6 +83,12 @@ func decodeJob(q *Queue, id string, fields map[string]string) *Job {
 		j.fault = errors.Join(j.fault, errors.New("data is not valid JSON"))
 	}
 	return j
+}
+
+// attemptsMade adds what very old versions counted in a field of their own to what has been counted since. BullMQ looks
+// at the old field alone, which nobody increments any more, and so retries such a job for ever.
+func attemptsMade(fields map[string]string) int {
+	return int(max(fieldInt(fields["attemptsMade"]), 0) + max(fieldInt(fields["atm"]), 0))
 }
 
 // isGone recognises the hash that a worker's activation left where the job's own had been deleted.
@@ -175,6 +181,9 @@ func codeError(code scripts.Code, id, command, state, parent string) error {
 	case scripts.Locked:
 		e.cause = ErrLocked
 		e.Message = fmt.Sprintf("Job %s could not be removed because it is locked by another worker", id)
+	case scripts.Broken:
+		e.cause = ErrDamaged
+		e.Message = fmt.Sprintf("A key of job %s holds what BullMQ never writes there. %s", id, command)
 	default:
 		e.Message = fmt.Sprintf("Unknown code %d error for %s. %s", code, id, command)
 	}
