@@ -222,7 +222,7 @@ func TestReplayRemembersALimitedNumber(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	traces := s.queue("dead").Replays()
-	require.NoError(t, s.client.Eval(t.Context(), `for i = 1, 10005 do redis.call("ZADD", KEYS[1], i, i) end`, []string{traces}).Err())
+	require.NoError(t, s.client.Eval(t.Context(), `for i = 1, 10005 do redis.call("ZADD", KEYS[1], i, i) end return 1`, []string{traces}).Err())
 	s.replay("nobody")
 	require.Equal(t, int64(10000), s.client.ZCard(t.Context(), traces).Val())
 	require.Equal(t, "6", s.client.ZRange(t.Context(), traces, 0, 0).Val()[0], "the oldest go")
