@@ -13,7 +13,7 @@ import (
 )
 
 // manualLimit is what the limiter key holds while the queue was stopped by hand (lifecycle 4.2).
-const manualLimit = 1<<53 - 1
+const manualLimit = scripts.ManualLimit
 
 // Pause stops all workers of the queue from taking jobs; running ones go on (lifecycle 8.2).
 func (q *Queue) Pause(ctx context.Context) error {
@@ -116,6 +116,24 @@ func (q *Queue) RemoveRateLimit(ctx context.Context) error {
 		return fmt.Errorf("lift rate limit of %s: %w", q.Name, err)
 	}
 	return nil
+}
+
+// ShortenRateLimitWindow ends the limiter's present window d from now at the latest, so that a new limiter with a shorter
+// window is not held up by the old one. A manual limit stays.
+func (q *Queue) ShortenRateLimitWindow(ctx context.Context, d time.Duration) error {
+	if err := q.runner.ShortenWindow(ctx, q.target, max(d, time.Millisecond)); err != nil {
+		return fmt.Errorf("shorten the limiter's window of %s: %w", q.Name, err)
+	}
+	return nil
+}
+
+// ManualRateLimit returns how long a manual limit still stops the queue, 0 when there is none.
+func (q *Queue) ManualRateLimit(ctx context.Context) (time.Duration, error) {
+	value, ttl, err := q.readLimiter(ctx)
+	if err != nil || value != manualLimit {
+		return 0, err
+	}
+	return ttl, nil
 }
 
 // RateLimitTTL returns how long no job of the queue may start, 0 if it is not limited. The limiter that counts is the

@@ -48,7 +48,7 @@ var errGoexit = errors.New("handler ended its goroutine without returning")
 // goroutine.
 func (w *Worker) perform(ctx context.Context, j *Job) verdict {
 	value, err := w.handle(ctx, j)
-	return w.rules.guarded(j, value, err).interrupted(context.Cause(ctx))
+	return w.rules().guarded(j, value, err).interrupted(context.Cause(ctx))
 }
 
 // handle calls the handler unless the job is to fail without it, and encodes what it returned.

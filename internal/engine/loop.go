@@ -312,7 +312,7 @@ func (l *loop) perform(ctx context.Context, a *attempt) {
 	r := result{attempt: a}
 	defer func() {
 		if r.verdict.outcome == "" {
-			r.verdict = l.w.rules.failure(a.job, errGoexit)
+			r.verdict = l.w.rules().failure(a.job, errGoexit)
 		}
 		r.run = time.Since(a.started)
 		select {
@@ -331,8 +331,10 @@ func (l *loop) report(a *attempt) {
 	l.w.o.Observer.JobFinished(l.w.q.Name, a.verdict.outcome, a.run)
 }
 
-// look has the loop fetch again.
-func (l *loop) look() { l.wanted = true }
+// look has the loop fetch again, and learn anew how long a rate limit lasts.
+func (l *loop) look() {
+	l.wanted, l.limitedUntil = true, time.Time{}
+}
 
 // interrupt cancels the attempt of a job.
 func (l *loop) interrupt(id string, cause error) bool {

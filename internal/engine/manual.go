@@ -27,7 +27,7 @@ func (w *Worker) FinishJob(ctx context.Context, j *Job, result any, failure erro
 	if failure == nil {
 		failure = err
 	}
-	return w.settle(ctx, j, w.rules.guarded(j, value, failure))
+	return w.settle(ctx, j, w.rules().guarded(j, value, failure))
 }
 
 // RunOnce takes one job, runs the worker's handler for it and tells Redis how the attempt ended; the job is nil when

@@ -34,7 +34,7 @@ func (w *Worker) checkStalls(ctx context.Context) error {
 	}
 	if len(recovered) > 0 {
 		w.log.Warn("recovered stalled jobs", "job_ids", recovered)
-		w.nudge()
+		w.Look()
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (t *trip) settle(ctx context.Context, group []*attempt, codes []scripts.Cod
 			t.settled = append(t.settled, a)
 		case code == scripts.PendingChildren || code == scripts.FailedChildren:
 			// The result is not accepted; that fails the attempt.
-			a.verdict = t.w.rules.failure(a.job, codeError(code, a.job.ID, "moveToFinished", "active", ""))
+			a.verdict = t.w.rules().failure(a.job, codeError(code, a.job.ID, "moveToFinished", "active", ""))
 			t.left = append(t.left, a)
 		default:
 			t.lose(a, codeError(code, a.job.ID, a.verdict.kind.command(), "active", ""))
@@ -143,7 +143,7 @@ func (t *trip) refuse(a *attempt, err error) {
 		t.lose(a, err)
 		return
 	}
-	a.verdict = t.w.rules.failure(a.job, err)
+	a.verdict = t.w.rules().failure(a.job, err)
 	t.left = append(t.left, a)
 }
 
@@ -237,11 +237,12 @@ func (t *trip) sendDelays(ctx context.Context, group []*attempt, next *scripts.F
 }
 
 func (t *trip) sendFinished(ctx context.Context, group []*attempt, next *scripts.FetchOptions) ([]scripts.Code, *scripts.Fetched, error) {
+	kept := t.w.retention.Load()
 	jobs := make([]scripts.FinishedJob, len(group))
 	for i, a := range group {
 		jobs[i] = scripts.FinishedJob{
 			Lock: a.lock(), Failed: a.verdict.kind == fail, Result: a.verdict.result, Updates: a.verdict.updates(),
-			Keep: a.verdict.keep(a.job, t.w.o.KeepCompleted, t.w.o.KeepFailed), Attempts: a.job.Opts.Attempts,
+			Keep: a.verdict.keep(a.job, kept.completed, kept.failed), Attempts: a.job.Opts.Attempts,
 		}
 	}
 	o := scripts.FinishOptions{MetricsPoints: t.w.o.MetricsPoints, DeadLetter: t.w.o.DeadLetter, Next: next}

@@ -121,17 +121,20 @@ func (l *Limiter) validate() error {
 // Worker takes jobs of one queue and runs up to Concurrency handlers. One goroutine, the loop, owns all that changes;
 // each round trip to Redis is made beside it, and what handlers have returned meanwhile is the next trip's batch.
 type Worker struct {
-	o     WorkerOptions
-	q     *Queue
-	id    string // start of every lock token
-	rules rules
-	log   *slog.Logger
+	o   WorkerOptions
+	q   *Queue
+	id  string // start of every lock token
+	log *slog.Logger
 
+	// What can be changed while the worker runs.
 	concurrency atomic.Int64
 	limiter     atomic.Pointer[Limiter]
-	running     atomic.Int64
-	healthy     atomic.Bool
-	manual      atomic.Int64 // tokens given out by NextJob
+	judging     atomic.Pointer[rules]
+	retention   atomic.Pointer[retention]
+
+	running atomic.Int64
+	healthy atomic.Bool
+	manual  atomic.Int64 // tokens given out by NextJob
 
 	life   sync.Mutex // guards the next two
 	began  bool
@@ -150,7 +153,6 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	w := &Worker{
 		o: o, q: o.Queue, id: uuid.NewString(),
-		rules:  rules{maxStarted: o.MaxStarted, backoff: o.Backoff, maxBackoff: o.MaxBackoff},
 		log:    o.Logger.With("component", "worker", "queue", o.Queue.Name, "worker", o.Name),
 		orders: make(chan func(*loop)),
 		quit:   make(chan struct{}),
@@ -158,6 +160,8 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	w.concurrency.Store(int64(o.Concurrency))
 	w.limiter.Store(o.Limiter)
+	w.judging.Store(&rules{maxStarted: o.MaxStarted, backoff: o.Backoff, maxBackoff: o.MaxBackoff})
+	w.retention.Store(&retention{o.KeepCompleted, o.KeepFailed})
 	w.loop = newLoop(w)
 	return w, nil
 }
@@ -232,32 +236,6 @@ func (w *Worker) Healthy() bool { return w.healthy.Load() }
 
 // Concurrency is how many handlers may run at once.
 func (w *Worker) Concurrency() int { return int(w.concurrency.Load()) }
-
-// SetConcurrency changes how many handlers may run at once, without interrupting any. Less than 1 counts as 1.
-func (w *Worker) SetConcurrency(n int) {
-	w.concurrency.Store(int64(max(n, 1)))
-	w.nudge()
-}
-
-// SetLimiter changes the worker's limiter, nil for none, from the next fetch on.
-func (w *Worker) SetLimiter(l *Limiter) error {
-	if err := l.validate(); err != nil {
-		return err
-	}
-	w.limiter.Store(l)
-	w.nudge()
-	return nil
-}
-
-// nudge makes a running loop look for jobs.
-func (w *Worker) nudge() {
-	w.life.Lock()
-	running := w.began
-	w.life.Unlock()
-	if running {
-		w.order((*loop).look)
-	}
-}
 
 // Cancel ends the context of the running attempt of a job with the given cause and reports whether there is one. What
 // the handler then returns counts as usual (lifecycle 11.7).
