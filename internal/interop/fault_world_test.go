@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +133,25 @@ func (f *faulty) produce(stop <-chan struct{}) error {
 	}
 }
 
+// addJob adds a job whose end is not foreseen.
+func (f *faulty) addJob(id, name, data, opts string) {
+	f.t.Helper()
+	o, err := optionsOf(opts)
+	require.NoError(f.t, err)
+	o.ID = id
+	_, err = f.q.Add(f.t.Context(), name, json.RawMessage(data), o)
+	require.NoError(f.t, err)
+}
+
+// addSound adds the next of the jobs whose end is known.
+func (f *faulty) addSound() {
+	f.t.Helper()
+	p := faultPlans[len(f.ids)%len(faultPlans)]
+	id := fmt.Sprint("sound-", len(f.ids))
+	f.addJob(id, p.name, p.data, p.opts)
+	f.ids, f.by[id] = append(f.ids, id), p
+}
+
 // optionsOf reads the few options the fault tests use.
 func optionsOf(text string) (o engine.JobOptions, err error) {
 	var a struct {
@@ -175,6 +196,36 @@ func (f *faulty) settle() {
 		require.Contains(f.t, d, f.q.Key(p.want)+"|"+id, "job %s (%s)", id, p.name)
 		require.Equal(f.t, fmt.Sprint(p.made), d[f.q.JobKey(id)+"|atm"], "attempts of job %s (%s): %v", id, p.name, by[id])
 		require.Equal(f.t, 1, strings.Count(strings.Join(by[id], " "), p.want), "ends of job %s: %v", id, by[id])
+	}
+}
+
+// settleWithout is settle for a queue in which some jobs may end anyhow, or vanish; but they may not stay active or
+// keep others from ending.
+func (f *faulty) settleWithout(ids []string) {
+	f.t.Helper()
+	for _, id := range ids {
+		delete(f.by, id)
+	}
+	var d dump
+	open := func() (left []string) {
+		d, _ = takeDump(f.t.Context(), f.direct)
+		where := places(d, f.q.Base())
+		for _, id := range slices.Concat(slices.Sorted(maps.Keys(f.by)), ids) {
+			for _, place := range where[id] {
+				if place != "completed" && place != "failed" {
+					left = append(left, id+" is in "+place)
+				}
+			}
+		}
+		return left
+	}
+	for deadline := time.Now().Add(30 * time.Second); len(open()) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("not ended: %v\n%s", open(), &f.lines)
+		}
+	}
+	for id, p := range f.by {
+		require.Contains(f.t, d, f.q.Key(p.want)+"|"+id, "job %s (%s)", id, p.name)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestRowContent(t *testing.T) {
 	}, rows[0])
 	require.False(t, rows[1].Locked)
 	require.EqualValues(t, 3, rows[1].Stalls)
-	require.EqualValues(t, 9, rows[1].AttemptsMade, "the field of very old versions wins")
+	require.EqualValues(t, 10, rows[1].AttemptsMade, "the field of very old versions counts too")
 	require.Zero(t, rows[1].Attempts, "large options are not looked into")
 
 	byID, err := s.run.RowsByID(t.Context(), s.q, []string{"b", "nobody", "bad"})

@@ -68,17 +68,16 @@ func (r *Runner) RowsByID(ctx context.Context, t Target, ids []string) ([]Row, e
 func newRow(cells []string) Row {
 	c := make([]string, rowCells)
 	copy(c, cells)
-	made := integer(c[12])
-	if c[13] != "" { // written by very old versions, and preferred when there (lifecycle 2)
-		made = integer(c[13])
-	}
 	return Row{
 		ID: c[0], Missing: c[1] != "1", Locked: c[2] == "1", DataSize: integer(c[3]), Attempts: integer(c[4]),
 		FailedReason: c[5], Name: c[6], Timestamp: integer(c[7]), Delay: integer(c[8]), ProcessedOn: integer(c[9]),
-		FinishedOn: integer(c[10]), Priority: integer(c[11]), AttemptsMade: made, AttemptsStarted: integer(c[14]),
+		FinishedOn: integer(c[10]), Priority: integer(c[11]), AttemptsMade: attemptsMade(c[12], c[13]), AttemptsStarted: integer(c[14]),
 		Stalls: max(integer(c[15]), integer(c[16])), ProcessedBy: c[17], Deferred: c[18], ParentKey: c[19],
 	}
 }
+
+// attemptsMade adds what very old versions counted in a field of their own to what has been counted since.
+func attemptsMade(now, old string) int64 { return max(integer(now), 0) + max(integer(old), 0) }
 
 // rowCells is how many cells a row has.
 const rowCells = 20
