@@ -1,0 +1,36 @@
+.PHONY: help run build test tools fmt generate soak bench screenshots
+
+SOAK ?= 30m
+SCREENSHOTS ?= docs/screenshots
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: ## start Bullpen with sample work
+	go run ./cmd/dashboard -demo
+
+build: ## build bin/dashboard
+	go build -trimpath -o bin/dashboard ./cmd/dashboard
+
+test: ## install what the tests need, check everything, run all suites
+	@scripts/test
+
+tools: ## install what the tests need
+	@scripts/tools
+
+fmt: ## format the code and generate the templates
+	go tool templ generate
+	git ls-files '*.go' | grep -v '_templ\.go$$' | xargs go tool gofumpt -w
+
+generate: ## write generated files anew
+	go tool templ generate
+	go generate ./...
+
+soak: tools ## compare and break for a long time (SOAK=30m)
+	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v ./internal/interop
+
+bench: tools ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+screenshots: tools ## take the pictures of the documentation
+	BULLPEN_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -run Screenshots -v ./internal/browser

@@ -1,0 +1,146 @@
+package house
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rule is what the packages of one part of the house may import beside the standard library: packages of ours, without
+// the module's name, and other modules, by the start of their path. "x/..." is x and everything below it.
+type rule struct{ ours, modules []string }
+
+const (
+	goRedis    = "github.com/redis/go-redis/v9"
+	prometheus = "github.com/prometheus/"
+	bcrypt     = "golang.org/x/crypto/bcrypt"
+)
+
+// rules has one entry for each part; the longest name that matches counts.
+var rules = map[string]rule{
+	"cmd/dashboard": {
+		ours: []string{
+			"internal/config", "internal/store", "internal/engine/...", "internal/processor", "internal/monitor",
+			"internal/metrics", "internal/doctor", "internal/web/...", "alerts",
+		},
+		modules: []string{bcrypt},
+	},
+
+	// The engine stands alone: it is to become a library.
+	"internal/engine":          {ours: []string{"internal/engine/..."}, modules: []string{goRedis, "github.com/google/uuid"}},
+	"internal/engine/scripts":  {ours: []string{"internal/engine/keys"}, modules: []string{goRedis}},
+	"internal/engine/presence": {ours: []string{"internal/engine/keys"}, modules: []string{goRedis}},
+	"internal/engine/keys":     {},
+	"internal/engine/cron":     {},
+	"internal/engine/policy":   {},
+
+	"internal/config": {
+		ours:    []string{"internal/engine/keys", "internal/engine/policy"},
+		modules: []string{"go.yaml.in/yaml/v4", bcrypt},
+	},
+	"internal/store": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
+	"internal/processor": {
+		ours:    []string{"internal/engine/..."},
+		modules: []string{goRedis, "github.com/standard-webhooks/standard-webhooks/libraries/go"},
+	},
+	"internal/monitor": {ours: []string{"internal/engine/...", "internal/words"}, modules: []string{goRedis}},
+	"internal/metrics": {
+		ours:    []string{"internal/engine/...", "internal/monitor", "internal/words"},
+		modules: []string{prometheus},
+	},
+	"internal/doctor": {
+		ours:    []string{"internal/config", "internal/engine/...", "internal/monitor", "internal/words"},
+		modules: []string{goRedis},
+	},
+
+	"internal/web": {
+		ours: []string{
+			"internal/engine", "internal/engine/keys", "internal/engine/policy", "internal/engine/cron", "internal/monitor",
+			"internal/words", "internal/web/...", "templates", "static", "alerts",
+		},
+		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ"},
+	},
+	"internal/web/chart":     {},
+	"internal/web/jsonview":  {},
+	"internal/web/operation": {},
+	"templates":              {modules: []string{"github.com/a-h/templ"}},
+	"static":                 {},
+	"alerts":                 {ours: []string{"alerts"}},
+	"internal/words":         {},
+
+	// Only tests import these.
+	"internal/testredis": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
+	"internal/interop":   {},
+	"internal/browser":   {},
+	"internal/house":     {},
+}
+
+const module = "bullpen/"
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for name, imports := range listed(t) {
+		r, ok := ruleFor(name)
+		require.True(t, ok, "package %s has no rule", name)
+		for _, path := range imports {
+			if ours, found := strings.CutPrefix(path, module); found {
+				require.True(t, allowed(r.ours, ours), "%s must not import %s", name, ours)
+			} else if isModule(path) {
+				require.True(t, slices.ContainsFunc(r.modules, func(m string) bool { return strings.HasPrefix(path, m) }),
+					"%s must not import %s", name, path)
+			}
+		}
+	}
+}
+
+// TestRulesAreUsed keeps rules for packages that are gone from piling up.
+func TestRulesAreUsed(t *testing.T) {
+	t.Parallel()
+	packages := listed(t)
+	for name := range rules {
+		require.Contains(t, packages, name)
+	}
+}
+
+// listed returns the direct imports of every package of the module, tests left out.
+func listed(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", module+"...").CombinedOutput()
+	require.NoError(t, err, string(out))
+	packages := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		packages[strings.TrimPrefix(words[0], module)] = words[1:]
+	}
+	return packages
+}
+
+// ruleFor finds the rule of a package, or of the nearest part of the house around it.
+func ruleFor(name string) (rule, bool) {
+	for {
+		if r, ok := rules[name]; ok {
+			return r, true
+		}
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 {
+			return rule{}, false
+		}
+		name = name[:i]
+	}
+}
+
+func allowed(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		root, below := strings.CutSuffix(p, "/...")
+		return name == root || (below && strings.HasPrefix(name, root+"/"))
+	})
+}
+
+// isModule tells other modules from the standard library by the dot in their first part.
+func isModule(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".")
+}
