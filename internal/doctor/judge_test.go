@@ -6,6 +6,7 @@ import (
 
 	"bullpen/internal/config"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
 
 	"github.com/stretchr/testify/require"
@@ -159,4 +160,17 @@ func TestWorkers(t *testing.T) {
 		{Warning, "queue", "bull:broken", "cannot be read: WRONGTYPE"},
 	}, found)
 	require.Equal(t, OK, workers(&c, &monitor.Snapshot{})[0].Level)
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	p := policy.Policy{Limiter: policy.Limiter{Max: 50, Duration: time.Second}}
+	q := &monitor.Queue{Queue: keys.Queue{Prefix: "bull", Name: "hooks"}, CeilingKnown: true, Ceiling: 4}
+	found := limits(q, p, time.Second)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Text, "50/s is never reached")
+	require.Empty(t, limits(q, p, 10*time.Millisecond))
+	q.Rate = monitor.Rates{Known: true, Added: 80}
+	require.Contains(t, limits(q, p, 10*time.Millisecond)[0].Text, "80/s that arrive")
+	require.Empty(t, limits(q, policy.Policy{}, time.Second))
 }

@@ -8,6 +8,7 @@ import (
 
 	"bullpen/internal/config"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
 	"bullpen/internal/words"
 )
@@ -65,42 +66,69 @@ func meant(q *monitor.Queue, s *monitor.Snapshot, served map[keys.Queue]bool) st
 	return fmt.Sprintf("; is it a misspelt %q?", best)
 }
 
-// runTimes compares how long jobs ran with how long their locks last.
+// runTimes compares how long jobs ran with how long their locks last, and with what the limiter lets through.
 func runTimes(ctx context.Context, o Options, s *monitor.Snapshot) []Finding {
 	var out []Finding
 	queues := slices.Clone(s.Queues)
 	queues = slices.DeleteFunc(queues, func(q *monitor.Queue) bool { return q.Legacy || q.Counts[keys.Completed] == 0 })
 	for _, q := range queues[:min(len(queues), sampledQueues)] {
-		lock := o.Config.Policy(q.Queue).WithDefaults().LockDuration
-		longest, err := longestRun(ctx, o, q.Queue)
-		switch {
-		case err != nil:
+		runs, err := recentRuns(ctx, o, q.Queue)
+		if err != nil {
 			out = append(out, Finding{Warning, "run times", q.Qualified(), "cannot be read: " + err.Error()})
-		case longest > lock:
+			continue
+		}
+		p := o.Config.Policy(q.Queue)
+		lock := p.WithDefaults().LockDuration
+		if runs.longest > lock {
 			out = append(out, Finding{
 				Warning, "run times", q.Qualified(),
 				fmt.Sprintf("a job ran for %s, longer than the lock of %s: a worker that cannot renew it in time, because it is busy, loses the job to another",
-					longest.Round(time.Millisecond), lock),
+					runs.longest.Round(time.Millisecond), lock),
 			})
+		}
+		out = append(out, limits(q, p, runs.mean)...)
+	}
+	return out
+}
+
+// limits says whether the limiter fits what the workers can do and what arrives.
+func limits(q *monitor.Queue, p policy.Policy, mean time.Duration) []Finding {
+	facts := policy.Facts{Queue: q.Name, RunTime: mean}
+	if q.CeilingKnown {
+		facts.Ceiling = int(q.Ceiling)
+	}
+	if q.Rate.Known {
+		facts.Arrival = q.Rate.Added
+	}
+	var out []Finding
+	for _, found := range p.ValidateWith(facts) {
+		if found.Field == "limiter" && found.Warning {
+			out = append(out, Finding{Warning, "limiter", q.Qualified(), found.Text})
 		}
 	}
 	return out
 }
 
-func longestRun(ctx context.Context, o Options, id keys.Queue) (time.Duration, error) {
+// runs are how long the newest completed jobs of a queue ran.
+type runs struct{ mean, longest time.Duration }
+
+func recentRuns(ctx context.Context, o Options, id keys.Queue) (r runs, err error) {
 	q, err := o.Queue(id)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
 	rows, _, err := q.Rows(ctx, keys.Completed, 0, sampledJobs-1, false)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
-	var longest time.Duration
-	for _, r := range rows {
-		if !r.ProcessedOn.IsZero() {
-			longest = max(longest, r.FinishedOn.Sub(r.ProcessedOn))
+	var total time.Duration
+	var seen int
+	for _, row := range rows {
+		if run := row.FinishedOn.Sub(row.ProcessedOn); !row.ProcessedOn.IsZero() && run >= 0 {
+			total, seen = total+run, seen+1
+			r.longest = max(r.longest, run)
 		}
 	}
-	return longest, nil
+	r.mean = total / time.Duration(max(seen, 1))
+	return r, nil
 }
