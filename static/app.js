@@ -148,6 +148,7 @@
     const count = rowKeys(fresh).filter((k) => !have.has(k)).length;
     box.hidden = false;
     const text = count ? count + ' new, show' : 'Changed, show';
+    box.classList.toggle('float', list.getBoundingClientRect().top < 0);
     const b = $('[data-show]', box);
     if (b.textContent !== text) b.textContent = text;
   }

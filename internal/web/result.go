@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/templates"
 
@@ -93,8 +94,13 @@ func (b flashBox) sign(payload string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:16])
 }
 
-// put keeps n for the next page.
+// put keeps n for the next page. Ids and reasons of jobs are in it: they are cut to what a cookie holds, and made
+// harmless to read.
 func (b flashBox) put(c echo.Context, n templates.Notice) {
+	n.Strong, n.Text = jsonview.Visible(clip(n.Strong, 300)), jsonview.Visible(clip(n.Text, 600))
+	for i, d := range n.Details {
+		n.Details[i] = jsonview.Visible(d)
+	}
 	raw, err := json.Marshal(n)
 	if err != nil {
 		return // a Notice is strings and bools
