@@ -119,16 +119,16 @@ func (s *Server) resumeAt(id string) int64 {
 	return n
 }
 
-// event appends one server-sent event. JSON has no line feeds, so the data is one line.
+// event appends one server-sent event. The encoder writes one line, which ends the data.
 func event(b *bytes.Buffer, id, name string, data any) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return // strings and bools
-	}
 	if id != "" {
 		fmt.Fprintf(b, "id: %s\n", id)
 	}
-	fmt.Fprintf(b, "event: %s\ndata: %s\n\n", name, raw)
+	fmt.Fprintf(b, "event: %s\ndata: ", name)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false) // a stream is no page; escapes would triple the markup in it
+	_ = enc.Encode(data)     // strings and bools, into memory
+	b.WriteByte('\n')
 }
 
 // eventWriter writes to a stream, each time with a deadline of its own: the server has none for answers.
