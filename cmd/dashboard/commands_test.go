@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -148,6 +149,19 @@ func TestCheck(t *testing.T) {
 	r = run(t, environ(t), "", "check", "-store", "memory")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.out, "error    store: in-process store for a first look: nothing survives a restart")
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	r := run(t, environ(t), "", "rules", "-job", "ours", "-config", file(t, "public_url: https://ops.example/queues"))
+	require.Equal(t, exitFine, r.code, r.err)
+	require.Contains(t, r.out, "https://ops.example/queues/runbooks/")
+	require.Contains(t, r.out, `job="ours"`)
+	path := filepath.Join(t.TempDir(), "rules.yml")
+	require.NoError(t, os.WriteFile(path, []byte(r.out), 0o600))
+	checked, err := exec.Command("promtool", "check", "rules", path).CombinedOutput()
+	require.NoError(t, err, "%s\n(promtool is in the Debian package prometheus)", checked)
+	require.Contains(t, run(t, environ(t), "", "rules", "-listen", "127.0.0.1:9", "-base-path", "x").out, "http://127.0.0.1:9/x/runbooks/")
 }
 
 func TestAddressInUse(t *testing.T) {

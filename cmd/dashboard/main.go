@@ -44,6 +44,7 @@ func commands() []command {
 		{"serve", "", "run the configured workers and the dashboard (the default)", (*program).serve},
 		{"check", "", "examine configuration and Redis; fails if a queue would lose jobs", (*program).check},
 		{"add", "QUEUE NAME [JSON]", "add a job; JSON is its data, - reads it from standard input", (*program).add},
+		{"rules", "", "print the rules for Prometheus, with this configuration's addresses", (*program).rules},
 		{"hash-password", "", "turn a password from standard input into a password_hash", (*program).hashPassword},
 		{"version", "", "print the version", (*program).version},
 	}

@@ -54,6 +54,14 @@ func (p *program) serve(ctx context.Context, args []string) error {
 // warn says what is odd about the configuration. What the policies cost in the long run is for check to explain.
 func warn(c *config.Config, log *slog.Logger) {
 	log = log.With("component", "config")
+	for key, given := range map[string]bool{
+		"approval": c.Approval == "two", "notify.webhook": c.Notify.Webhook != "",
+		"prometheus_url": c.PrometheusURL != "", "alertmanager_url": c.AlertmanagerURL != "",
+	} {
+		if given {
+			log.Warn("this setting has no effect in this version", "key", key)
+		}
+	}
 	policies := 0
 	for _, w := range c.Warnings {
 		if w.Key == "" {
