@@ -80,12 +80,13 @@ const flashCookie = "bullpen_notice"
 // flashBox signs notices, so that nobody else can put words on our pages. The key lives as long as the process: a
 // notice that meets another replica is lost, its effect is not.
 type flashBox struct {
-	key  []byte
-	path string
+	key    []byte
+	path   string
+	secure bool // the dashboard is reached by https
 }
 
-func newFlashBox(base string) flashBox {
-	return flashBox{key: []byte(rand.Text()), path: base + "/"}
+func newFlashBox(base string, secure bool) flashBox {
+	return flashBox{key: []byte(rand.Text()), path: base + "/", secure: secure}
 }
 
 func (b flashBox) sign(payload string) string {
@@ -132,7 +133,7 @@ func (b flashBox) take(c echo.Context) []templates.Notice {
 }
 
 func (b flashBox) cookie(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: flashCookie, Value: value, Path: b.path, MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: flashCookie, Value: value, Path: b.path, MaxAge: maxAge, HttpOnly: true, Secure: b.secure, SameSite: http.SameSiteStrictMode}
 }
 
 // flash is the notice of the write before this page.

@@ -51,7 +51,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		o: o, log: o.Logger.With("component", "web"), files: files,
 		links:   links{base: o.BasePath, prefix: o.Prefix},
-		flashes: newFlashBox(o.BasePath), views: map[string]viewFunc{}, stopping: make(chan struct{}),
+		flashes: newFlashBox(o.BasePath, strings.HasPrefix(o.PublicURL, "https:")), views: map[string]viewFunc{}, stopping: make(chan struct{}),
 	}
 	s.ops = operation.New(o.Clock)
 	s.hub, s.boot = newHub(s), rand.Text()[:8]
