@@ -1,4 +1,4 @@
-// Command generate writes the rule files beside the table they come from. Run it with go generate in alerts.
+// Command generate writes the rule files and the Grafana dashboard beside the table they come from. Run it with go generate in alerts.
 package main
 
 import (
@@ -21,6 +21,7 @@ func run() error {
 	for name, write := range map[string]func(io.Writer, alerts.Options) error{
 		"recording.rules.yml": alerts.WriteRecording,
 		"alerts.rules.yml":    alerts.WriteAlerts,
+		"dashboard.json":      func(w io.Writer, _ alerts.Options) error { return alerts.WriteDashboard(w) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b, alerts.Options{}); err != nil {
