@@ -10,5 +10,15 @@ func (q Queue) Presence() string { return Own + "workers:" + q.Qualified() }
 // Replays returns the sorted set that remembers which dead letters of the queue were replayed, by when (ms).
 func (q Queue) Replays() string { return Own + "replays:" + q.Qualified() }
 
+// LivePolicy returns the string that holds the record of the queue's live policy (package livepolicy).
+func (q Queue) LivePolicy() string { return Own + "policy:" + q.Qualified() }
+
+// LiveIndex returns the hash that lists the queues of a prefix whose policy was changed live, by revision. The field
+// LiftedField of a queue counts the rate limits that were lifted by hand.
+func LiveIndex(prefix string) string { return Own + "policies:" + prefix }
+
+// LiftedField returns the field of LiveIndex that counts a queue's lifted rate limits. No queue's name has a colon.
+func (q Queue) LiftedField() string { return "lifted:" + q.Name }
+
 // Secret is the string all replicas sign callback URLs with when none is configured.
 const Secret = Own + "secret"
