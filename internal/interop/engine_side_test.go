@@ -96,15 +96,8 @@ func (s *engineSide) do(ctx context.Context, now time.Time, st step) (json.RawMe
 	if !ok {
 		return nil, fmt.Errorf("the engine has no step %s", st.Op)
 	}
-	defaults, err := s.options(ctx, c.Defaults)
-	if err != nil {
-		return nil, err
-	}
-	c.q, err = engine.NewQueue(engine.QueueOptions{
-		Client: s.client, Prefix: c.Prefix, Name: c.Queue, Defaults: defaults,
-		LegacyPause: s.legacyPause, Clock: func() time.Time { return s.now },
-	})
-	if err != nil {
+	var err error
+	if c.q, err = c.queue(ctx); err != nil {
 		return nil, err
 	}
 	result, err := run(ctx, c)
@@ -115,6 +108,18 @@ func (s *engineSide) do(ctx context.Context, now time.Time, st step) (json.RawMe
 		return raw, nil
 	}
 	return json.Marshal(result)
+}
+
+// queue is the one that the arguments name.
+func (c call) queue(ctx context.Context) (*engine.Queue, error) {
+	defaults, err := c.options(ctx, c.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewQueue(engine.QueueOptions{
+		Client: c.client, Prefix: c.Prefix, Name: c.Queue, Defaults: defaults,
+		LegacyPause: c.legacyPause, Clock: func() time.Time { return c.now },
+	})
 }
 
 // asStepError makes of a refusal what the driver makes of it; anything else stays and ends the test.

@@ -25,7 +25,10 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(workerEnv); text != "" {
 		os.Exit(workerMain(text))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(binaryDir())
+		os.Exit(code)
+	}))
 }
 
 // workerSpec is what a worker process needs to know.

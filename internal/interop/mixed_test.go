@@ -16,6 +16,7 @@ const mixedBase = "bull:q:"
 // TestMixed lets both versions of BullMQ and the engine work on one queue, each step by a random one of them, their
 // clocks up to ten minutes apart.
 func TestMixed(t *testing.T) {
+	t.Parallel()
 	l := newLane(t, true)
 	ctx := t.Context()
 	soak(t, func(rt *rapid.T) {

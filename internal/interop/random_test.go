@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +26,19 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
+// setRapid makes rapid stop often enough to look at the clock, and leave no files in the tree.
+var setRapid = sync.OnceFunc(func() {
+	for name, value := range map[string]string{"rapid.checks": "20", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+})
+
 // soak repeats a property until the time is over and says how many cases it took.
 func soak(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	require.NoError(t, flag.Set("rapid.checks", "20"))
-	require.NoError(t, flag.Set("rapid.nofailfile", "true"))
+	setRapid()
 	cases := 0
 	for end := time.Now().Add(soakTime(t)); time.Now().Before(end) && !t.Failed(); {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -43,6 +52,7 @@ func soak(t *testing.T, property func(*rapid.T)) {
 // TestRandom compares the engine with BullMQ after each of a sequence of random steps. Half of the cases keep to what
 // BullMQ 5.81.5 and 6.7.0 do alike, and compare all three.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	l := newLane(t, false)
 	ctx := t.Context()
 	soak(t, func(rt *rapid.T) {
