@@ -231,6 +231,74 @@ func TestRedisIsAway(t *testing.T) {
 	eventually(t, "the worker is healthy again", w.Healthy)
 }
 
+// TestRedisCannotWrite has Redis refuse writes while jobs end: out of memory, and as a replica. Nothing is lost and
+// nothing runs twice once it takes writes again.
+func TestRedisCannotWrite(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name             string
+		setting          string
+		refuse, takeBack string
+	}{
+		{"out of memory", "maxmemory", "1", "0"},
+		{"not enough replicas", "min-replicas-to-write", "1", "0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := testredis.Start(t)
+			client := server.Client(t)
+			q := queueOn(t, client, "bull")
+			ends := map[string]error{
+				"completes": nil, "retries": errors.New("boom"), "retries later": RetryAfter(time.Millisecond, errors.New("boom")),
+				"delays": DelayJob(time.Millisecond), "limits": RateLimit(time.Millisecond),
+			}
+			ids := map[string]string{}
+			for name := range ends {
+				ids[name] = add(t, q, name, nil, JobOptions{Attempts: 2}).ID
+			}
+			var ran runs
+			outcomes := make(chan Outcome, 100)
+			release := make(chan struct{})
+			w := newWorker(t, q, func(_ context.Context, j *Job) (any, error) {
+				if ran.add(j.ID) > 1 {
+					return nil, nil
+				}
+				<-release
+				return nil, ends[j.Name]
+			}, func(o *WorkerOptions) {
+				o.Blocking, o.Concurrency = blockingOn(server.Options()), len(ends)
+				o.Observer = observed{finished: func(o Outcome) { outcomes <- o }}
+			})
+			run(t, w)
+			eventually(t, "all jobs run", func() bool { return w.Running() == len(ends) })
+			if err := client.ConfigSet(t.Context(), tt.setting, tt.refuse).Err(); err != nil {
+				t.Fatal(err)
+			}
+			close(release)
+			eventually(t, "the worker notices", func() bool { return !w.Healthy() && w.Running() == 0 })
+			if err := client.ConfigSet(t.Context(), tt.setting, tt.takeBack).Err(); err != nil {
+				t.Fatal(err)
+			}
+			awaitCount(t, q, keys.Completed, int64(len(ends)))
+			for range 2*len(ends) - 1 {
+				if o := <-outcomes; o == OutcomeLost || o == OutcomeFailed {
+					t.Errorf("outcome %s", o)
+				}
+			}
+			for name, id := range ids {
+				want := 2
+				if name == "completes" {
+					want = 1
+				}
+				if n := ran.of(id); n != want {
+					t.Errorf("job that %s ran %d times, want %d", name, n, want)
+				}
+			}
+		})
+	}
+}
+
 // TestHalfOpenConnections checks that connections on which nothing arrives any more do not stop a worker.
 func TestHalfOpenConnections(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,7 @@ func isReply(err error) bool {
 // passing are the starts of error replies that say nothing about the command: Redis cannot take it now.
 var passing = [...]string{
 	"LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM", "NOAUTH",
-	"NOPERM", "WRONGPASS", "MOVED", "ASK", "UNBLOCKED", "ERR max number of clients",
+	"NOPERM", "WRONGPASS", "MOVED", "ASK", "UNBLOCKED", "max number of clients",
 }
 
 // isRefusal says that Redis refused this very command and would do so again.
@@ -68,9 +68,9 @@ func isRefusal(err error) bool {
 	if !isReply(err) || !errors.As(err, &reply) {
 		return false
 	}
-	text := reply.Error()
+	// A script that hands on the error of a command puts ERR before it, or Redis 6 a sentence and a dash.
+	text := strings.TrimPrefix(reply.Error(), "ERR ")
 	for _, start := range passing {
-		// Redis 6 reports the error of a command inside a script behind a dash.
 		if strings.HasPrefix(text, start) || strings.Contains(text, " -"+start) {
 			return false
 		}
