@@ -3,15 +3,17 @@
 -- KEYS[1]  meta of the queue
 -- ARGV     legacy pause, now (ms), scheduler id, id of the job that was taken, next time by pattern (ms or ""),
 --            every and offset of the taken job's options (ms or ""), for records that lack them,
+--            end date (ms or ""),
 --            then the job, see includes/scheduler.lua; its name and data are those of the record
 --
--- Reply    id of the next job, "" if none was added: no such scheduler, or the taken job is not its current iteration
+-- Reply    id of the next job, "" if none was added: no such scheduler, the taken job is not its current iteration, or
+--            the next slot lies behind the end
 -- Events   added, then delayed or waiting; duplicated if the next job exists
 
 -- include: scheduler
 
 local now, scheduler, producer, nextMillis = number(), text(), text(), number()
-local every, offset = number(), number()
+local every, offset, endDate = number(), number(), number()
 local job = readIteration()
 local recordKey = base .. "repeat:" .. scheduler
 
@@ -34,7 +36,7 @@ if every then
   offset = tonumber(fields[6] or "") or offset or 0
   nextMillis = nextOfInterval(previous, every, now, offset, tonumber(fields[5] or ""))
 end
-if not nextMillis then
+if not nextMillis or endDate and nextMillis > endDate then
   return ""
 end
 local id = iterationId(scheduler, nextMillis)

@@ -23,13 +23,15 @@ type Schedule struct {
 	Next   time.Time     // of a scheduler with a pattern: its next firing
 	Offset *time.Duration
 	Start  time.Time // zero = none
+	End    time.Time // zero = none; an interval never fires later
 	// Record holds fields and values of the scheduler's hash, alternating, without offset and ic (features 1.1).
 	Record []string
 	Job    Iteration
 }
 
-// UpsertScheduler creates or replaces a scheduler and its next job (features 1.3), and returns that job's id and delay.
-// Codes: SchedulerConflict, SchedulerBusy.
+// UpsertScheduler creates or replaces a scheduler and its next job (features 1.3), and returns that job's id and delay. No
+// id and no code means that an interval's next slot lies behind the end: nothing was changed. Codes: SchedulerConflict,
+// SchedulerBusy.
 func (r *Runner) UpsertScheduler(ctx context.Context, t Target, now time.Time, s Schedule) (jobID string, delay time.Duration, c Code, err error) {
 	a := args(now, s.ID, optionalMillis(s.Every), optionalTime(s.Next))
 	if s.Offset == nil {
@@ -37,7 +39,7 @@ func (r *Runner) UpsertScheduler(ctx context.Context, t Target, now time.Time, s
 	} else {
 		a.add(*s.Offset)
 	}
-	a.add(optionalTime(s.Start)).texts(s.Record).iteration(s.Job)
+	a.add(optionalTime(s.Start), optionalTime(s.End)).texts(s.Record).iteration(s.Job)
 	reply, err := r.write(ctx, "upsertScheduler", t, a)
 	if err != nil {
 		return "", 0, OK, err
@@ -56,6 +58,7 @@ type Firing struct {
 	Next        time.Time     // of a scheduler with a pattern: its next firing
 	Every       time.Duration // of the job's options, for records that lack it; 0 = none
 	Offset      time.Duration // likewise
+	End         time.Time     // zero = none
 	// Job is the next job. Name and data are used only where the scheduler's record has none.
 	Job Iteration
 }
@@ -63,7 +66,8 @@ type Firing struct {
 // NextIteration adds the next job of a scheduler after the current one was taken (features 1.5). It returns "" if
 // nothing was to be added.
 func (r *Runner) NextIteration(ctx context.Context, t Target, now time.Time, f Firing) (jobID string, err error) {
-	a := args(now, f.SchedulerID, f.JobID, optionalTime(f.Next), optionalMillis(f.Every), optionalMillis(f.Offset))
+	a := args(now, f.SchedulerID, f.JobID, optionalTime(f.Next), optionalMillis(f.Every), optionalMillis(f.Offset),
+		optionalTime(f.End))
 	reply, err := r.write(ctx, "nextIteration", t, a.iteration(f.Job))
 	return text(reply), err
 }
@@ -80,6 +84,8 @@ type Scheduler struct {
 	ID     string
 	Next   time.Time
 	Record map[string]string
+	// JobOpts are the options of the job of that iteration, JSON; "" if there is no such job or it has ended.
+	JobOpts string
 }
 
 // Schedulers lists schedulers start..end (inclusive, 0-based) by the time of their current iteration, and counts all.
@@ -105,8 +111,10 @@ func (r *Runner) schedulers(ctx context.Context, t Target, a *arguments) (all []
 	if len(l) == 0 {
 		return nil, 0, badReply("getSchedulers", reply)
 	}
-	for i := 1; i+2 < len(l); i += 3 {
-		all = append(all, Scheduler{ID: text(l[i]), Next: time.UnixMilli(integer(l[i+1])), Record: pairs(l[i+2])})
+	for i := 1; i+3 < len(l); i += 4 {
+		all = append(all, Scheduler{
+			ID: text(l[i]), Next: time.UnixMilli(integer(l[i+1])), Record: pairs(l[i+2]), JobOpts: text(l[i+3]),
+		})
 	}
 	return all, integer(l[0]), nil
 }

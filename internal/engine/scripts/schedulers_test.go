@@ -286,3 +286,40 @@ func TestSchedulersAreListedWithoutSideEffects(t *testing.T) {
 	require.Nil(t, none)
 	s.want(before)
 }
+
+func TestNothingFiresBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	late := every(interval)
+	late.Start, late.End = t0.Add(30*time.Second), t0.Add(29*time.Second)
+	id, code := s.upsert(t0, late)
+	require.Equal(t, scripts.OK, code)
+	require.Empty(t, id)
+	s.want(keyspace{})
+
+	s.upsert(t0, every(interval))
+	before := s.dump()
+	sooner := every(interval)
+	sooner.End = t0.Add(-time.Second)
+	id, _ = s.upsert(t0, sooner)
+	require.Empty(t, id)
+	s.want(before)
+
+	current := "repeat:s:" + slot(0)
+	require.Empty(t, s.next(t0, scripts.Firing{JobID: current, End: t0.Add(interval - 1)}))
+	s.want(before)
+	require.NotEmpty(t, s.next(t0, scripts.Firing{JobID: current, End: t0.Add(interval)}))
+}
+
+func TestSchedulersTellOfTheirPendingJob(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	id, _ := s.upsert(t0, every(interval))
+	one, err := s.run.Scheduler(t.Context(), s.q, "s")
+	require.NoError(t, err)
+	require.Contains(t, one.JobOpts, `"repeat":{"count":1}`)
+	s.seed("HSET q:" + id + " finishedOn 1")
+	one, err = s.run.Scheduler(t.Context(), s.q, "s")
+	require.NoError(t, err)
+	require.Empty(t, one.JobOpts)
+}

@@ -2,33 +2,36 @@
 --
 -- KEYS[1]  meta of the queue
 -- ARGV     legacy pause, now (ms), scheduler id, every (ms, "" = a pattern decides), next time by pattern (ms or ""),
---            offset (ms, "" = not given), start date (ms, "" = none),
+--            offset (ms, "" = not given), start date, end date (ms, "" = none),
 --            number of fields and values of the record except offset and ic, these,
 --            then the job, see includes/scheduler.lua
 --
--- Reply    id of the next job and its delay (ms), or a code
+-- Reply    id of the next job and its delay (ms), or a code; 0 if the next slot of an interval lies behind the end
 -- Codes    -10 a job with the id of the next one exists (pattern); -11 the next slots are all taken (interval)
 -- Events   added, then delayed or waiting
 
 -- include: scheduler
 
 local now, scheduler, every, nextMillis = number(), text(), number(), number()
-local givenOffset, startDate, record = number(), number(), texts()
+local givenOffset, startDate, endDate, record = number(), number(), number(), texts()
 local job = readIteration()
 local recordKey = base .. "repeat:" .. scheduler
 local slotScans = 32
 
--- replacePending deletes the job of the current iteration if it has not been taken, and tells whether it did.
-local function replacePending(id)
-  if call("EXISTS", base .. id) == 0 then
-    return false
+-- isPending tells whether a job exists and has not been taken.
+local function isPending(id)
+  return call("EXISTS", base .. id) == 1
+    and (call("ZSCORE", base .. "delayed", id) or call("ZSCORE", base .. "prioritized", id)
+      or call("LPOS", base .. "wait", id) or call("LPOS", base .. "paused", id)) and true or false
+end
+
+-- removePending deletes the job of the current iteration, which has not been taken.
+local function removePending(id)
+  if call("ZREM", base .. "delayed", id) == 0 and call("ZREM", base .. "prioritized", id) == 0
+    and call("LREM", base .. "wait", 1, id) == 0 then
+    call("LREM", base .. "paused", 1, id)
   end
-  local found = call("ZREM", base .. "delayed", id) == 1 or call("ZREM", base .. "prioritized", id) == 1
-    or call("LREM", base .. "wait", 1, id) == 1 or call("LREM", base .. "paused", 1, id) == 1
-  if found then
-    removeRecord(base, id, base, true)
-  end
-  return found
+  removeRecord(base, id, base, true)
 end
 
 -- forgetFinished deletes a job that ended under an id that is needed again, so that the id is in one state only.
@@ -38,10 +41,12 @@ local function forgetFinished(id)
   removeRecord(base, id, base, true)
 end
 
--- freeSlot returns the first time from millis on for which there is no job, nil if too many are taken.
-local function freeSlot(millis)
+-- freeSlot returns the first time from millis on for which there is no job but the one to be replaced, nil if too many
+-- are taken.
+local function freeSlot(millis, replaced)
   for _ = 0, slotScans do
-    if call("EXISTS", base .. iterationId(scheduler, millis)) == 0 then
+    local id = iterationId(scheduler, millis)
+    if id == replaced or call("EXISTS", base .. id) == 0 then
       return millis
     end
     millis = millis + every
@@ -62,30 +67,31 @@ end
 
 local previous = currentMillis(scheduler)
 local unchanged = previous and every and tonumber(call("HGET", recordKey, "every") or "") == every
+local pending = previous and iterationId(scheduler, previous)
+local replaces = pending and isPending(pending)
 local offset = givenOffset or 0
 if every then
   nextMillis, offset = nextOfInterval(unchanged and previous or nil, every, now, offset, startDate)
-end
-local replaced = previous and replacePending(iterationId(scheduler, previous))
-if replaced and unchanged then
-  nextMillis = previous
-end
-if every then
-  nextMillis = freeSlot(nextMillis)
+  if replaces and unchanged then
+    nextMillis = previous
+  end
+  nextMillis = freeSlot(nextMillis, replaces and pending)
   if not nextMillis then
     return -11
   end
-elseif call("EXISTS", base .. iterationId(scheduler, nextMillis)) == 1 then
-  if not replaced then
-    return -10
+  if endDate and nextMillis > endDate then
+    return 0
   end
+elseif not replaces and call("EXISTS", base .. iterationId(scheduler, nextMillis)) == 1 then
+  return -10
+end
+if replaces then
+  removePending(pending)
+end
+if not every and call("EXISTS", base .. iterationId(scheduler, nextMillis)) == 1 then
   forgetFinished(iterationId(scheduler, nextMillis))
 end
 call("ZADD", base .. "repeat", whole(nextMillis), scheduler)
-if replaced then
-  storeRecord(givenOffset)
-else
-  storeRecord(offset)
-end
+storeRecord(replaces and givenOffset or not replaces and offset or nil)
 local delay = addIteration(scheduler, nextMillis, job, now)
 return {iterationId(scheduler, nextMillis), delay}
