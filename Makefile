@@ -19,11 +19,11 @@ tools: ## install what the tests need
 	@scripts/tools
 
 fmt: ## format the code and generate the templates
-	go tool templ generate
+	go tool templ generate -path templates
 	git ls-files '*.go' | grep -v '_templ\.go$$' | xargs go tool gofumpt -w
 
 generate: ## write generated files anew
-	go tool templ generate
+	go tool templ generate -path templates
 	go generate ./...
 
 soak: tools ## compare and break for a long time (SOAK=30m)
