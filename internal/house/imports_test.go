@@ -23,7 +23,7 @@ const (
 var rules = map[string]rule{
 	"cmd/dashboard": {
 		ours: []string{
-			"internal/config", "internal/store", "internal/engine/...", "internal/processor", "internal/monitor",
+			"internal/config", "internal/store", "internal/engine/...", "internal/processor", "internal/monitor/...",
 			"internal/metrics", "internal/doctor", "internal/livepolicy", "internal/web/...", "alerts",
 		},
 		modules: []string{bcrypt},
@@ -46,8 +46,9 @@ var rules = map[string]rule{
 		ours:    []string{"internal/engine/..."},
 		modules: []string{goRedis, "github.com/standard-webhooks/standard-webhooks/libraries/go"},
 	},
-	"internal/livepolicy": {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
-	"internal/monitor":    {ours: []string{"internal/engine/...", "internal/words"}, modules: []string{goRedis}},
+	"internal/livepolicy":    {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
+	"internal/monitor":       {ours: []string{"internal/engine/...", "internal/words"}, modules: []string{goRedis}},
+	"internal/monitor/rules": {ours: []string{"alerts", "internal/engine/...", "internal/monitor", "internal/words"}},
 	"internal/metrics": {
 		ours:    []string{"internal/engine/...", "internal/monitor", "internal/words"},
 		modules: []string{prometheus},
@@ -60,6 +61,7 @@ var rules = map[string]rule{
 	"internal/web": {
 		ours: []string{
 			"internal/engine", "internal/engine/keys", "internal/engine/policy", "internal/engine/cron", "internal/monitor",
+			"internal/monitor/rules", "internal/livepolicy",
 			"internal/words", "internal/web/...", "templates", "static", "alerts", "docs/runbooks",
 		},
 		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ"},
