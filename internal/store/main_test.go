@@ -77,7 +77,7 @@ func freePort(t *testing.T) int {
 }
 
 // server runs a redis-server with the given configuration lines, in a folder of its own, until the test ends.
-func server(t *testing.T, args []string, lines ...string) {
+func server(t *testing.T, args []string, lines ...string) *os.Process {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	require.NoError(t, err, "install it with: apt-get install -y redis-server")
@@ -98,6 +98,7 @@ func server(t *testing.T, args []string, lines ...string) {
 			t.Logf("log of %v:\n%s", lines, log)
 		}
 	})
+	return cmd.Process
 }
 
 // direct returns a plain client of a loopback port, once it answers.

@@ -136,6 +136,37 @@ func TestSentinel(t *testing.T) {
 	}
 }
 
+// TestFailover kills the master: the same store goes on with the replica that the Sentinel promotes.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	first, second, watcher := freePort(t), freePort(t), freePort(t)
+	killed := server(t, nil, fmt.Sprint("port ", first))
+	server(t, nil, fmt.Sprint("port ", second), "repl-diskless-sync-delay 0", fmt.Sprintf("replicaof 127.0.0.1 %d", first))
+	direct(t, first)
+	replica := direct(t, second)
+	eventually(t, "replica follows", func() error {
+		if info := replica.Info(t.Context(), "replication").Val(); !strings.Contains(info, "master_link_status:up") {
+			return errors.New(info)
+		}
+		return nil
+	})
+	server(t, []string{"--sentinel"}, fmt.Sprint("port ", watcher), fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1", first),
+		"sentinel down-after-milliseconds main 500", "sentinel failover-timeout main 2000")
+	sentinel := direct(t, watcher)
+	eventually(t, "sentinel knows the replica", func() error {
+		if info := sentinel.Info(t.Context(), "sentinel").Val(); !strings.Contains(info, "slaves=1") {
+			return errors.New(info)
+		}
+		return nil
+	})
+	s := open(t, Options{Addrs: []string{addr(watcher)}, MasterName: "main"})
+	require.NoError(t, s.Client().Set(t.Context(), "before", "v", 0).Err())
+	require.NoError(t, killed.Kill())
+	eventually(t, "writes go to the new master", func() error { return s.Client().Set(t.Context(), "after", "v", 0).Err() })
+	require.Equal(t, "v", replica.Get(t.Context(), "after").Val())
+	requireUsable(t, s, "k")
+}
+
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	ports := clusterOf(t, 3)
