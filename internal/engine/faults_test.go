@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -137,6 +139,29 @@ func TestLostReplyOfFetch(t *testing.T) {
 	}
 	if most.Load() > 3 {
 		t.Errorf("%d handlers ran at once, want at most 3", most.Load())
+	}
+}
+
+// TestStopAfterLostReply stops a worker that does not know yet what its fetch took: it looks before it ends.
+func TestStopAfterLostReply(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	if err := q.runner.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	addMany(t, q, 5, JobOptions{})
+	p := newProxy(t, srv)
+	w := newWorker(t, queueOn(t, p.client(t), q.Prefix), nothing, func(o *WorkerOptions) { o.Concurrency = 3 })
+	p.loseReply(w.id)
+	w.loop.depart(time.Now(), 0) // the first fetch is under way when the worker is told to stop
+	w.loop.stop()
+	run(t, w)
+	handedBack, err := w.Stop(t.Context())
+	if err != nil || len(handedBack) != 3 || p.lost() != 1 {
+		t.Errorf("handed back %v, %v, %d replies lost", handedBack, err, p.lost())
+	}
+	if c := counts(t, q); c[keys.Waiting] != 5 || c[keys.Active] != 0 {
+		t.Errorf("counts = %v", c)
 	}
 }
 
@@ -294,6 +319,86 @@ func TestRedisCannotWrite(t *testing.T) {
 				if n := ran.of(id); n != want {
 					t.Errorf("job that %s ran %d times, want %d", name, n, want)
 				}
+			}
+		})
+	}
+}
+
+// TestOutOfMemoryIsAllOrNothing tries every transition that takes a job from one place to another while Redis is out of
+// memory. Redis refuses a script or lets it finish, by what it writes first: none may stop half-way.
+func TestOutOfMemoryIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	server := testredis.Start(t)
+	client := server.Client(t)
+	ctx := t.Context()
+	tests := []struct {
+		name  string
+		state keys.State
+		act   func(q *Queue, w *Worker, j *Job) error
+	}{
+		{"promote", keys.Delayed, func(q *Queue, _ *Worker, j *Job) error { return q.PromoteJob(ctx, j.ID) }},
+		{"promote when due", keys.Delayed, func(q *Queue, w *Worker, _ *Job) error {
+			q.clock = func() time.Time { return time.Now().Add(2 * time.Hour) }
+			_, err := w.NextJob(ctx)
+			return err
+		}},
+		{"change delay", keys.Delayed, func(q *Queue, _ *Worker, j *Job) error { return q.ChangeDelay(ctx, j.ID, time.Minute) }},
+		{"change priority", keys.Waiting, func(q *Queue, _ *Worker, j *Job) error { return q.ChangePriority(ctx, j.ID, 3, false) }},
+		{"take", keys.Waiting, func(_ *Queue, w *Worker, _ *Job) error {
+			_, err := w.NextJob(ctx)
+			return err
+		}},
+		{"complete", keys.Active, func(_ *Queue, w *Worker, j *Job) error { return w.FinishJob(ctx, j, nil, nil) }},
+		{"fail", keys.Active, func(_ *Queue, w *Worker, j *Job) error { return w.FinishJob(ctx, j, nil, Unrecoverable(io.EOF)) }},
+		{"retry at once", keys.Active, func(_ *Queue, w *Worker, j *Job) error { return w.FinishJob(ctx, j, nil, io.EOF) }},
+		{"retry later", keys.Active, func(_ *Queue, w *Worker, j *Job) error {
+			return w.FinishJob(ctx, j, nil, RetryAfter(time.Hour, io.EOF))
+		}},
+		{"delay", keys.Active, func(_ *Queue, w *Worker, j *Job) error { return w.FinishJob(ctx, j, nil, DelayJob(time.Hour)) }},
+		{"give back", keys.Active, func(_ *Queue, _ *Worker, j *Job) error { return j.MoveToWait(ctx) }},
+		{"retry a finished job", keys.Failed, func(q *Queue, _ *Worker, j *Job) error { return q.RetryJob(ctx, keys.Failed, j.ID, false) }},
+		{"recover a stalled job", keys.Active, func(q *Queue, w *Worker, j *Job) error {
+			q.client.Del(ctx, q.Lock(j.ID))
+			q.client.SAdd(ctx, q.Stalled(), j.ID)
+			return w.checkStalls(ctx)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			q := queueOn(t, client, server.Prefix())
+			w := newWorker(t, q, nothing, nil)
+			options := JobOptions{Attempts: 2}
+			if tt.state == keys.Delayed {
+				options.Delay = time.Hour
+			}
+			j := add(t, q, "x", nil, options)
+			if tt.state == keys.Active || tt.state == keys.Failed {
+				var err error
+				if j, err = w.NextJob(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.state == keys.Failed {
+				if err := w.FinishJob(ctx, j, nil, Unrecoverable(io.EOF)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+				t.Fatal(err)
+			}
+			err := tt.act(q, w, j)
+			if err := client.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+				t.Fatal(err)
+			}
+			after := state(t, q, j.ID)
+			switch {
+			case err == nil && (after == tt.state || after == keys.Unknown):
+				t.Errorf("no error, but the job is %s", after)
+			case err != nil && (after != tt.state || !strings.Contains(err.Error(), "OOM")):
+				t.Errorf("%v, but the job is %s", err, after)
+			}
+			if locked := client.Exists(ctx, q.Lock(j.ID)).Val() == 1; locked != (after == keys.Active) && !strings.Contains(tt.name, "stalled") {
+				t.Errorf("the job is %s, its lock exists: %t", after, locked)
 			}
 		})
 	}

@@ -104,8 +104,12 @@ func (l *loop) run() {
 }
 
 func (l *loop) over() bool {
-	return l.stopping && !l.onTrip && !l.renewing && len(l.running) == 0 && len(l.ended) == 0
+	busy := l.onTrip || l.renewing || len(l.running) > 0 || len(l.ended) > 0
+	return l.stopping && !busy && (l.gaveUp || !l.mayHoldMore())
 }
+
+// mayHoldMore says that the reply of a fetch was lost and the jobs it may have taken were not searched for yet.
+func (l *loop) mayHoldMore() bool { return len(l.suspects) > 0 && l.searchAt.IsZero() }
 
 // free is how many more jobs may be taken.
 func (l *loop) free() int { return l.w.Concurrency() - len(l.running) - len(l.ended) }
@@ -118,7 +122,7 @@ func (l *loop) act(now time.Time) {
 	switch {
 	case mayTravel && len(l.ended) > 0:
 		l.depart(now, min(len(l.ended), batchSize))
-	case mayTravel && mayTake && l.wanted:
+	case mayTravel && mayTake && l.wanted, mayTravel && l.stopping && l.mayHoldMore():
 		l.depart(now, 0)
 	case !l.onTrip && l.owesWake && (l.stopping || l.free() <= 0):
 		l.passWake()
@@ -262,6 +266,9 @@ func (l *loop) noteFetch(t *trip, now time.Time) {
 		l.suspects[t.next.Token] = now.Add(l.w.o.LockDuration)
 		l.searchAt = time.Time{}
 		l.wanted = true
+	}
+	if t.fetched {
+		l.limitedUntil = time.Time{}
 	}
 	if t.limitedFor > 0 {
 		l.limitedUntil = now.Add(min(t.limitedFor, l.w.o.MaxRateLimitWait))
