@@ -2,26 +2,18 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"bullpen/internal/engine/scripts"
 )
 
-const (
-	// batchSize bounds what one script run ends or takes, so that none keeps Redis from other clients for long.
-	batchSize = 100
-	// handBackWait is how long handlers may take to return after their contexts were cancelled by a stop.
-	handBackWait = time.Second
-	// giveUpWait is how long a stop whose time is over still tries to tell Redis how jobs ended.
-	giveUpWait = 5 * time.Second
-)
+// batchSize bounds what one script run ends or takes, so that none keeps Redis from other clients for long.
+const batchSize = 100
 
 // loop is the state of a running worker. It belongs to the goroutine of run; the others talk to it through channels.
 type loop struct {
@@ -32,6 +24,7 @@ type loop struct {
 
 	running map[*attempt]bool // handlers at work
 	ended   []*attempt        // their results, which Redis is to be told
+	owed    []*Job            // taken jobs of schedulers, whose successors Redis has not been told to add
 	fetches int               // tokens given out
 	onTrip  bool              // a round trip is under way
 	// suspects are the tokens of fetches whose reply was lost, until when jobs may turn up under them.
@@ -120,7 +113,7 @@ func (l *loop) act(now time.Time) {
 	mayTravel := !l.onTrip && !now.Before(l.retryAt)
 	mayTake := !l.onTrip && !l.stopping && l.free() > 0 && l.limitedUntil.IsZero()
 	switch {
-	case mayTravel && len(l.ended) > 0:
+	case mayTravel && len(l.ended)+len(l.owed) > 0:
 		l.depart(now, min(len(l.ended), batchSize))
 	case mayTravel && mayTake && l.wanted, mayTravel && l.stopping && l.mayHoldMore():
 		l.depart(now, 0)
@@ -206,8 +199,8 @@ func (l *loop) end(a *attempt) {
 
 // depart sends a round trip that ends the first n ended attempts and fills the free slots.
 func (l *loop) depart(now time.Time, n int) {
-	t := &trip{w: l.w, ending: l.ended[:n:n]}
-	l.ended = slices.Clone(l.ended[n:])
+	t := &trip{w: l.w, ending: l.ended[:n:n], owed: l.owed}
+	l.ended, l.owed = slices.Clone(l.ended[n:]), nil
 	if want := min(l.free(), batchSize); want > 0 && !l.stopping {
 		l.fetches++
 		t.next = l.w.fetchOptions(l.fetches, want)
@@ -242,7 +235,7 @@ func (l *loop) back(t *trip) {
 	for _, a := range t.settled {
 		l.report(a)
 	}
-	l.ended = append(t.left, l.ended...)
+	l.ended, l.owed = append(t.left, l.ended...), t.owed
 	for _, j := range t.jobs {
 		l.start(j, now)
 	}
@@ -352,53 +345,4 @@ func (l *loop) interrupt(id string, cause error) bool {
 		}
 	}
 	return false
-}
-
-// stop takes no more jobs.
-func (l *loop) stop() {
-	if !l.stopping {
-		l.stopping = true
-		l.waker.close()
-	}
-}
-
-// abandon ends the wait for running handlers.
-func (l *loop) abandon() {
-	if l.abandoned {
-		return
-	}
-	l.abandoned = true
-	now := time.Now()
-	l.handBackAt, l.giveUpAt = now.Add(handBackWait), now.Add(handBackWait+giveUpWait)
-	for a := range l.running {
-		a.cancel(ErrStopping)
-	}
-}
-
-// handBack gives up waiting for handlers that ignore their contexts.
-func (l *loop) handBack() {
-	for a := range l.running {
-		a.verdict = verdict{kind: giveBack, outcome: OutcomeHandedBack}
-		a.run = time.Since(a.started)
-		l.end(a)
-	}
-}
-
-// giveUp forgets the attempts that Redis cannot be told about: their locks expire.
-func (l *loop) giveUp() {
-	for _, a := range l.ended {
-		a.verdict.outcome = OutcomeLost
-		l.untold = append(l.untold, a.job.ID)
-		l.report(a)
-	}
-	l.ended = nil
-}
-
-// unfinished is the error of a stop that left jobs behind.
-func (l *loop) unfinished() error {
-	if len(l.untold) == 0 {
-		return nil
-	}
-	return fmt.Errorf("stop worker of %s: redis could not be told how these jobs ended, they will run again once their locks expire: %s",
-		l.w.q.Name, strings.Join(l.untold, ", "))
 }
