@@ -74,6 +74,7 @@ var rules = map[string]rule{
 	"alerts":                 {ours: []string{"alerts"}},
 	"docs/runbooks":          {},
 	"internal/words":         {},
+	"internal/fold":          {},
 
 	// Only tests import these.
 	"internal/testredis": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
