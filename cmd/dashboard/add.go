@@ -14,7 +14,6 @@ import (
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
-	"bullpen/internal/processor"
 )
 
 // addTimeout bounds the whole command.
@@ -60,21 +59,13 @@ func (p *program) add(ctx context.Context, args []string) error {
 }
 
 func (p *program) addJob(ctx context.Context, c *config.Config, id keys.Queue, name string, data json.RawMessage, o engine.JobOptions) (job *engine.Job, err error) {
-	s, err := p.openBeside(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	q, err := engine.NewQueue(engine.QueueOptions{
-		Client: s.Client(), Prefix: id.Prefix, Name: id.Name, Defaults: processor.JobDefaults(c.Policy(id)),
+	err = p.withQueue(ctx, c, id, func(q *engine.Queue) error {
+		job, err = q.Add(ctx, name, data, o)
+		if errors.Is(err, engine.ErrInvalid) {
+			return usageError{err.Error()}
+		}
+		return err
 	})
-	if err != nil {
-		return nil, usagef("add: %v", err)
-	}
-	job, err = q.Add(ctx, name, data, o)
-	if errors.Is(err, engine.ErrInvalid) {
-		return nil, usageError{err.Error()}
-	}
 	return job, err
 }
 

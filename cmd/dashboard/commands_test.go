@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +42,7 @@ func TestWrongUsage(t *testing.T) {
 		"add no JSON":    {args: []string{"add", "emails", "hi", "{a:1}"}, want: "dashboard: add: the data is not JSON"},
 		"add queue name": {args: []string{"add", "a:b", "hi"}, want: `dashboard: add: queue "a:b": a queue name has no colon`},
 		"add backoff":    {args: []string{"add", "a", "b", "-backoff", "fixed"}, want: `dashboard: invalid value "fixed" for flag -backoff: it needs a type and a delay`},
+		"replay nothing": {args: []string{"replay"}, want: "dashboard: replay: it takes QUEUE [ID…]"},
 		"add read-only":  {args: []string{"add", "a", "b", "-read-only"}, want: "dashboard: add: -read-only writes nothing to Redis"},
 		"login":          {args: []string{"-config", file(t, "auth: {proxy: {header: X-User, trusted: [127.0.0.1]}}")}, want: "dashboard: auth: logins are not checked by this version"},
 	} {
@@ -107,6 +110,49 @@ func TestAdd(t *testing.T) {
 	r = run(t, environ(t), "", "add", "-redis", "unix:///no/such/socket", "emails", "hello")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "no such file or directory")
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Start(t)
+	c := srv.Client(t)
+	redis := "unix://" + srv.Socket
+	// A worker whose every job fails for good leaves three dead letters.
+	p := start(t, environ(t), "-config", file(t, `
+redis: {url: "`+redis+`"}
+queues: {mail: {policy: {dead_letter: dead}, worker: {command: {argv: ["false"]}}}}`))
+	p.awaitReady(http.StatusOK)
+	for _, id := range []string{"a", "b", "c"} {
+		require.Equal(t, exitFine, run(t, environ(t), "", "add", "mail", "hi", "-id", id, "-redis", redis).code)
+	}
+	eventually(t, func() (bool, string) {
+		letters := c.LRange(t.Context(), "bull:dead:wait", 0, -1).Val()
+		return len(letters) == 3, fmt.Sprint(letters)
+	})
+	p.terminate()
+	var ofA string
+	for _, letter := range c.LRange(t.Context(), "bull:dead:wait", 0, -1).Val() {
+		if strings.HasPrefix(letter, "mail.a.") {
+			ofA = letter
+		}
+	}
+
+	r := run(t, environ(t), "", "replay", "dead", ofA, "none", "-redis", redis)
+	require.Equal(t, exitFailed, r.code)
+	require.Equal(t, "replayed 1 dead letters of queue bull:dead, refused 1\n", r.out)
+	require.Contains(t, r.err, "dashboard: none: ")
+	require.Equal(t, []string{"a"}, c.LRange(t.Context(), "bull:mail:wait", 0, -1).Val())
+
+	r = run(t, environ(t), "", "replay", "dead", "-redis", redis)
+	require.Equal(t, exitFine, r.code, r.err)
+	require.Equal(t, "replayed 2 dead letters of queue bull:dead, refused 0\n", r.out)
+	require.Equal(t, int64(3), c.LLen(t.Context(), "bull:mail:wait").Val())
+	require.Zero(t, c.Exists(t.Context(), "bull:dead:wait").Val())
+
+	r = run(t, environ(t), "", "replay", "mail", "-redis", redis, "-config", file(t, "queues: {mail: {policy: {dead_letter: dead}}}"))
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.err, "dashboard: a: job a is not a dead letter")
+	require.Contains(t, r.out, "the dead letters of mail go to queue dead")
 }
 
 // withoutTimestamp removes the time from stored options.

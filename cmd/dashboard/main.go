@@ -44,6 +44,7 @@ func commands() []command {
 		{"serve", "", "run the configured workers and the dashboard (the default)", (*program).serve},
 		{"check", "", "examine configuration and Redis; fails if a queue would lose jobs", (*program).check},
 		{"add", "QUEUE NAME [JSON]", "add a job; JSON is its data, - reads it from standard input", (*program).add},
+		{"replay", "QUEUE [ID…]", "put the originals of dead letters back to waiting; without ids, of all in QUEUE", (*program).replay},
 		{"rules", "", "print the rules for Prometheus, with this configuration's addresses", (*program).rules},
 		{"hash-password", "", "turn a password from standard input into a password_hash", (*program).hashPassword},
 		{"version", "", "print the version", (*program).version},
@@ -117,7 +118,8 @@ func (p *program) flags(name string) *flag.FlagSet {
 	return set
 }
 
-// parse reads flags and positional arguments in any order; "--" ends the flags. At most most arguments are allowed.
+// parse reads flags and positional arguments in any order; "--" ends the flags. At most most arguments are allowed, any
+// number if it is negative.
 func (p *program) parse(set *flag.FlagSet, args []string, most int) (positional []string, err error) {
 	for len(args) > 0 {
 		err := set.Parse(args)
@@ -137,7 +139,7 @@ func (p *program) parse(set *flag.FlagSet, args []string, most int) (positional 
 		}
 		args = rest
 	}
-	if len(positional) > most {
+	if most >= 0 && len(positional) > most {
 		return nil, usagef("%s: %q is one argument too many", set.Name(), positional[most])
 	}
 	return positional, nil

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log/slog"
 	"os"
 	"time"
 
 	"bullpen/internal/config"
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/processor"
 	"bullpen/internal/store"
 )
 
@@ -79,6 +83,22 @@ func (p *program) openBeside(ctx context.Context, c *config.Config) (*store.Stor
 		return nil, usagef("name a Redis with -redis: there is no redis-server on this machine whose data would outlive this command")
 	}
 	return s, err
+}
+
+// withQueue opens the store and a queue in it for as long as work runs.
+func (p *program) withQueue(ctx context.Context, c *config.Config, id keys.Queue, work func(*engine.Queue) error) (err error) {
+	s, err := p.openBeside(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	q, err := engine.NewQueue(engine.QueueOptions{
+		Client: s.Client(), Prefix: id.Prefix, Name: id.Name, Defaults: processor.JobDefaults(c.Policy(id)),
+	})
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	return work(q)
 }
 
 // commonFlags registers the flags that say which configuration and which store a command uses.

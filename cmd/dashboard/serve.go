@@ -38,9 +38,12 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
-	s, err := newServer(ctx, c, log)
-	if err != nil {
+	starting, started := interruptible(ctx, signals)
+	s, err := newServer(starting, c, log)
+	if interrupted := started(); err != nil {
 		return err
+	} else if interrupted != nil {
+		return errors.Join(interrupted, s.abort())
 	}
 	if err := s.start(ctx); err != nil {
 		return errors.Join(err, s.abort())
@@ -49,6 +52,25 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	failed := s.wait(signals)
 	back, err := s.stop(signals)
 	return errors.Join(failed, err, handedBack(back))
+}
+
+// interruptible returns a context that a signal ends, and a function that stops listening and says whether one came.
+func interruptible(ctx context.Context, signals <-chan os.Signal) (context.Context, func() error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done, idle := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(idle)
+		select {
+		case got := <-signals:
+			cancel(fmt.Errorf("%v while starting", got))
+		case <-done:
+		}
+	}()
+	return ctx, func() error {
+		close(done)
+		<-idle
+		return context.Cause(ctx)
+	}
 }
 
 // warn says what is odd about the configuration. What the policies cost in the long run is for check to explain.
