@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
+	"bullpen/internal/livepolicy"
 	"bullpen/internal/metrics"
 	"bullpen/internal/monitor"
 	"bullpen/internal/processor"
@@ -38,6 +40,7 @@ type server struct {
 	demo     *processor.Demo // nil without -demo
 	metrics  *metrics.Metrics
 	monitor  *monitor.Monitor
+	live     *livepolicy.Watcher
 	listener net.Listener
 	web      *web.Server
 	workers  *workforce
@@ -66,10 +69,13 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 		return s, err
 	}
 	s.buildMetrics()
+	s.workers = newWorkforce(s)
+	if err = s.buildLive(); err != nil {
+		return s, err
+	}
 	if err = s.buildMonitor(); err != nil {
 		return s, err
 	}
-	s.workers = newWorkforce(s)
 	return s, s.buildWeb()
 }
 
@@ -99,20 +105,23 @@ func (s *server) buildMetrics() {
 	})
 }
 
-func (s *server) buildMonitor() (err error) {
-	c := s.config
+// declared are the policies of the queues that are named.
+func (s *server) declared() map[keys.Queue]policy.Policy {
 	declared := map[keys.Queue]policy.Policy{}
-	for id, q := range c.Queues {
+	for id, q := range s.config.Queues {
 		declared[id] = q.Policy
 	}
 	if s.demo != nil {
-		for id, p := range s.demo.Policies() {
-			declared[id] = p
-		}
+		maps.Copy(declared, s.demo.Policies())
 	}
+	return declared
+}
+
+func (s *server) buildMonitor() (err error) {
+	c := s.config
 	s.monitor, err = monitor.New(monitor.Options{
 		Client: s.store.Client(), Prefixes: c.Redis.Prefixes, Alias: c.Redis.Alias, Tick: c.Tick,
-		Declared: declared, Defaults: c.Defaults, Include: c.QueuesInclude, Exclude: c.QueuesExclude,
+		Declared: s.declared(), Defaults: c.Defaults, Live: s.live.Over, Include: c.QueuesInclude, Exclude: c.QueuesExclude,
 		MaxQueues: c.QueuesMax, ReadOnly: c.ReadOnly, Embedded: s.store.Kind() == store.KindMemory,
 		Observer: s.metrics.Jobs(), Logger: s.log,
 	})
@@ -124,8 +133,12 @@ func (s *server) buildMonitor() (err error) {
 
 func (s *server) buildWeb() (err error) {
 	c := s.config
+	policies, err := s.livePolicies()
+	if err != nil {
+		return err
+	}
 	s.web, err = web.New(web.Options{
-		Monitor: s.monitor, Queue: s.queue, Metrics: s.metrics.Handler(c.Metrics.Token),
+		Monitor: s.monitor, Queue: s.queue, Policies: policies, Metrics: s.metrics.Handler(c.Metrics.Token),
 		Callback: s.workers.callback(), Ready: s.ready,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
@@ -147,6 +160,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.monitor.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start monitor: %w", err)
 	}
+	s.live.Start()
 	go func() { s.serving <- s.web.Serve(s.listener) }()
 	s.workers.start()
 	return nil
@@ -226,6 +240,9 @@ func (s *server) abort() error {
 		ctx, cancel := context.WithTimeout(context.Background(), webGrace)
 		defer cancel()
 		errs = append(errs, s.web.Shutdown(ctx))
+	}
+	if s.live != nil {
+		s.live.Stop()
 	}
 	if s.monitor != nil {
 		s.monitor.Stop()

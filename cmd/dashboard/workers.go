@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ type workforce struct {
 	cancel    context.CancelFunc                  // ends the tries to start
 	done      chan struct{}                       // closed when the tries have ended
 	pool      atomic.Pointer[processor.Pool]      // nil until it runs
+	adopting  sync.Mutex                          // one change of policy at a time
 }
 
 func newWorkforce(s *server) *workforce {
@@ -101,21 +103,21 @@ func (w *workforce) bringUp(ctx context.Context) error {
 }
 
 func (w *workforce) startPool(ctx context.Context) error {
-	for id, named := range w.server.config.Queues {
-		q, err := w.server.queue(id)
-		if err != nil {
-			return &unusableError{err}
-		}
-		if err := processor.ApplyPolicy(ctx, q, named.Policy); err != nil {
-			return err
-		}
+	if err := w.applyPolicies(ctx); err != nil {
+		return err
 	}
 	if err := w.buildCallbacks(ctx); err != nil {
 		return err
 	}
+	// A policy that changes meanwhile waits until there is a pool to tell.
+	w.adopting.Lock()
+	defer w.adopting.Unlock()
 	pool, err := w.buildPool()
 	if err != nil {
 		return &unusableError{err}
+	}
+	for id := range w.server.declared() {
+		w.apply(pool, id)
 	}
 	if err := pool.Start(ctx); err != nil {
 		return err

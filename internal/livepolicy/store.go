@@ -82,8 +82,11 @@ func (s *Store) TwoPeople() bool { return s.o.TwoPeople }
 func (s *Store) File(q keys.Queue) policy.Policy { return s.o.File(q) }
 
 // Read returns the record of a queue, an empty one if its policy was never changed.
-func (s *Store) Read(ctx context.Context, q keys.Queue) (*Record, error) {
-	text, err := s.o.Client.Get(ctx, q.LivePolicy()).Result()
+func (s *Store) Read(ctx context.Context, q keys.Queue) (*Record, error) { return Read(ctx, s.o.Client, q) }
+
+// Read is Store.Read for whoever has no store.
+func Read(ctx context.Context, c redis.UniversalClient, q keys.Queue) (*Record, error) {
+	text, err := c.Get(ctx, q.LivePolicy()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, fmt.Errorf("read live policy of %s: %w", q.Name, err)
 	}

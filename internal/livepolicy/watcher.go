@@ -84,7 +84,14 @@ func NewWatcher(o WatcherOptions) (*Watcher, error) {
 
 // Policy is what is in force for a queue: its live values over what the file says.
 func (w *Watcher) Policy(q keys.Queue, file policy.Policy) policy.Policy {
-	return (*w.live.Load())[q].values.Over(file)
+	p, _ := w.Over(q, file)
+	return p
+}
+
+// Over is Policy, and reports whether there are live values at all.
+func (w *Watcher) Over(q keys.Queue, file policy.Policy) (p policy.Policy, live bool) {
+	e, live := (*w.live.Load())[q]
+	return e.values.Over(file), live
 }
 
 // Revision is the revision of the live values that Policy uses, 0 when the file alone counts.

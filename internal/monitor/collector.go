@@ -135,6 +135,7 @@ func (c *collector) due(now time.Time, all bool) []*reading {
 	list := make([]*reading, 0, len(c.order))
 	many := len(c.order) > c.rhythm.quietAbove
 	for i, t := range c.order {
+		t.policy = c.policies.of(t.q)
 		first := t.passes == 0
 		turn := c.pass + i
 		if !first && !all && many && t.quiet(now, c.rhythm.quietAfter) && turn%c.rhythm.quiet != 0 {

@@ -23,6 +23,9 @@ type Options struct {
 	// Declared are the queues the configuration names, with their policies. Defaults is the policy of all others.
 	Declared map[keys.Queue]policy.Policy
 	Defaults policy.Policy
+	// Live lays what was changed at run time over a queue's policy; false when nothing was. Default: nothing ever is.
+	// It is called often.
+	Live func(q keys.Queue, file policy.Policy) (policy.Policy, bool)
 	// Include and Exclude are patterns for found queues: "*" is any text, "?" one character; one with a colon is held
 	// against prefix:name. No Include means all. Declared queues are always watched.
 	Include, Exclude []string
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Live == nil {
+		o.Live = func(_ keys.Queue, file policy.Policy) (policy.Policy, bool) { return file, false }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -78,14 +84,15 @@ func (o Options) validate() error {
 
 // policies answers which policy is in force for a queue.
 type policies struct {
-	declared    map[keys.Queue]policy.Policy
+	declared    map[keys.Queue]policy.Policy // with defaults, as others
 	others      policy.Policy
+	file        Options // what declared and others were made of
 	deadLetters map[keys.Queue]bool // declared to receive dead letters
 }
 
 func newPolicies(o Options) policies {
 	p := policies{
-		declared: make(map[keys.Queue]policy.Policy, len(o.Declared)), others: o.Defaults.WithDefaults(),
+		declared: make(map[keys.Queue]policy.Policy, len(o.Declared)), others: o.Defaults.WithDefaults(), file: o,
 		deadLetters: map[keys.Queue]bool{},
 	}
 	for q, declared := range o.Declared {
@@ -103,8 +110,15 @@ func newPolicies(o Options) policies {
 }
 
 func (p policies) of(q keys.Queue) policy.Policy {
-	if declared, ok := p.declared[q]; ok {
-		return declared
+	written, ok := p.file.Declared[q]
+	if !ok {
+		written = p.file.Defaults
+	}
+	if changed, is := p.file.Live(q, written); is {
+		return changed.WithDefaults()
+	}
+	if ok {
+		return p.declared[q]
 	}
 	return p.others
 }

@@ -205,6 +205,8 @@ type Worker struct {
 	Concurrency   int
 	Version       string
 	PolicyHash    string
+	// Revision is that of the live policy the worker acts by, 0 when its file alone counts.
+	Revision      int64
 	AnnouncedLast time.Time
 }
 

@@ -66,7 +66,7 @@ func (f fleet) merge(q keys.Queue) []Worker {
 		}
 		w := &all[i]
 		w.Bullpen, w.Host, w.PID, w.Concurrency = true, a.Host, a.Process, a.Concurrency
-		w.Version, w.PolicyHash, w.AnnouncedLast = a.Version, a.Policy, time.UnixMilli(a.Seen)
+		w.Version, w.PolicyHash, w.Revision, w.AnnouncedLast = a.Version, a.Policy, a.Revision, time.UnixMilli(a.Seen)
 	}
 	slices.SortStableFunc(all, func(a, b Worker) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
 	return all

@@ -10,10 +10,12 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
 	"bullpen/internal/engine/presence"
 
 	"github.com/redis/go-redis/v9"
@@ -46,18 +48,21 @@ type PoolOptions struct {
 type Pool struct {
 	o         PoolOptions
 	log       *slog.Logger
-	members   []member
+	members   []*member
 	handlers  sync.WaitGroup // running handlers, also of workers that gave them up
 	interrupt chan struct{}
 	announcer chan struct{} // closed to end the announcements
 	announced chan struct{} // closed when they have ended
+	again     chan struct{} // capacity 1: what is announced has changed
 }
 
 // member is one worker of a pool.
 type member struct {
 	queue  keys.Queue
 	worker *engine.Worker
-	card   presence.Worker // what is announced of it; its concurrency may change
+	card   presence.Worker // what is announced of it, but for its concurrency and revision
+	// revision is that of the live policy the worker acts by.
+	revision atomic.Int64
 }
 
 // HandedBack are the jobs of a queue that still ran when the grace ended and went back to waiting.
@@ -77,7 +82,7 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &Pool{
 		o: o, log: log.With("component", "pool"), interrupt: make(chan struct{}),
-		announcer: make(chan struct{}), announced: make(chan struct{}),
+		announcer: make(chan struct{}), announced: make(chan struct{}), again: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -106,7 +111,7 @@ func (p *Pool) Add(c WorkerConfig) error {
 	if err != nil {
 		return fmt.Errorf("add worker of %s: %w", c.Queue.Name, err)
 	}
-	p.members = append(p.members, member{queue: c.Queue.Queue, worker: w, card: presence.Worker{
+	p.members = append(p.members, &member{queue: c.Queue.Queue, worker: w, card: presence.Worker{
 		ID: rand.Text(), Host: hostname(), Process: os.Getpid(), Name: o.Name,
 		Version: p.o.Version, Policy: PolicyHash(c.Policy),
 	}})
@@ -154,6 +159,27 @@ func (p *Pool) Workers(q keys.Queue) (workers []*engine.Worker) {
 		}
 	}
 	return workers
+}
+
+// Apply lets the workers of a queue act by another policy from now on, as far as that is possible while they run:
+// concurrency, limiter, backoff and retention. revision says which it is, and is announced at once. It must not be called
+// beside Add.
+func (p *Pool) Apply(q keys.Queue, by policy.Policy, revision int64) error {
+	var errs []error
+	for _, m := range p.members {
+		if m.queue == q {
+			errs = append(errs, apply(m.worker, by))
+			m.revision.Store(revision)
+		}
+	}
+	select {
+	case p.again <- struct{}{}:
+	default:
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("apply policy to the workers of %s: %w", q.Name, err)
+	}
+	return nil
 }
 
 // Stop makes all workers take no more jobs and waits for the running ones until ctx ends; then what still runs goes
@@ -225,6 +251,7 @@ func (p *Pool) announce() {
 		}
 		select {
 		case <-ticker.C:
+		case <-p.again:
 		case <-p.announcer:
 			if err := p.say(presence.Withdraw); err != nil {
 				p.log.Warn("workers could not be withdrawn; they are shown until they expire", "err", err)
@@ -241,6 +268,7 @@ func (p *Pool) say(what func(context.Context, redis.UniversalClient, []presence.
 	for i, m := range p.members {
 		entries[i] = presence.Entry{Queue: m.queue, Worker: m.card}
 		entries[i].Worker.Concurrency = m.worker.Concurrency()
+		entries[i].Worker.Revision = m.revision.Load()
 	}
 	return what(ctx, p.o.Client, entries)
 }

@@ -73,10 +73,25 @@ func WorkerOptions(c WorkerConfig) engine.WorkerOptions {
 	if c.Metrics != nil {
 		o.MetricsPoints = *c.Metrics
 	}
-	if p.Limiter.Max > 0 {
-		o.Limiter = &engine.Limiter{Max: p.Limiter.Max, Duration: p.Limiter.Duration}
-	}
+	o.Limiter = limiter(p.Limiter)
 	return o
+}
+
+// apply changes what can be changed of a running worker.
+func apply(w *engine.Worker, p policy.Policy) error {
+	p = p.WithDefaults()
+	w.SetBackoff(strategy(p.Backoff), p.Backoff.Max)
+	w.SetKeep(keep(p.KeepCompleted), keep(p.KeepFailed))
+	w.SetConcurrency(p.Concurrency)
+	return w.SetLimiter(limiter(p.Limiter))
+}
+
+// limiter turns a policy's limiter into the engine's; nil is none.
+func limiter(l policy.Limiter) *engine.Limiter {
+	if l.Max <= 0 {
+		return nil
+	}
+	return &engine.Limiter{Max: l.Max, Duration: l.Duration}
 }
 
 // JobDefaults are the options of jobs that are added through Bullpen and do not say themselves.

@@ -12,6 +12,7 @@ import (
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
+	"bullpen/internal/livepolicy"
 	"bullpen/internal/monitor"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	Monitor Monitor
 	// Queue returns the engine's queue, for lists, jobs and writes. Required.
 	Queue func(keys.Queue) (*engine.Queue, error)
+	// Policies changes policies at run time; nil leaves that out.
+	Policies *livepolicy.Store
 	// Metrics serves /metrics, Callback the HTTP worker's callback; nil leaves the address out.
 	Metrics, Callback http.Handler
 	// Ready says why the process is not ready; nil means it always is.

@@ -44,6 +44,8 @@ type Worker struct {
 	Version string `json:"version"`
 	// Policy is the hash of the policy it runs under; replicas whose files differ show different hashes.
 	Policy string `json:"policy"`
+	// Revision is that of the live policy it acts by, 0 when the file alone counts.
+	Revision int64 `json:"revision,omitempty"`
 	// Seen is the last announcement in milliseconds of Redis's clock; Announce sets it.
 	Seen int64 `json:"seen"`
 }

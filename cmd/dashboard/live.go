@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
+	"bullpen/internal/livepolicy"
+	"bullpen/internal/processor"
+)
+
+// buildLive makes what follows the changes of policies at run time.
+func (s *server) buildLive() (err error) {
+	s.live, err = livepolicy.NewWatcher(livepolicy.WatcherOptions{
+		Client: s.store.Client(), Prefixes: s.config.Redis.Prefixes, Logger: s.log,
+		Changed: func(q keys.Queue) {
+			s.workers.adopt(q)
+			s.monitor.Refresh()
+		},
+		Lifted: func(q keys.Queue) {
+			s.workers.look(q)
+			s.monitor.Refresh()
+		},
+	})
+	return err
+}
+
+// livePolicies makes what changes policies at run time.
+func (s *server) livePolicies() (*livepolicy.Store, error) {
+	declared := s.declared()
+	return livepolicy.New(livepolicy.Options{
+		Client: s.store.Client(), Queue: s.queue, TwoPeople: s.config.Approval == "two",
+		File: func(q keys.Queue) policy.Policy {
+			if p, ok := declared[q]; ok {
+				return p
+			}
+			return s.config.Defaults
+		},
+	})
+}
+
+// adopt lets the running workers of a queue act by the policy that is in force now.
+func (w *workforce) adopt(q keys.Queue) {
+	w.adopting.Lock()
+	defer w.adopting.Unlock()
+	if pool := w.pool.Load(); pool != nil {
+		w.apply(pool, q)
+	}
+}
+
+// apply lets the workers of a queue in a pool act by the policy that is in force now.
+func (w *workforce) apply(pool *processor.Pool, q keys.Queue) {
+	s := w.server
+	p, changed := s.live.Over(q, s.declared()[q])
+	if len(pool.Workers(q)) == 0 || !changed && w.pool.Load() == nil {
+		return // there is nobody, or they were made by their file's policy and that is it
+	}
+	revision := s.live.Revision(q)
+	if err := pool.Apply(q, p, revision); err != nil {
+		s.log.Warn("policy is not in force", "component", "workers", "queue", q.Name, "revision", revision, "err", err)
+		return
+	}
+	s.metrics.Worker(q).SetConcurrency(p.WithDefaults().Concurrency)
+	s.log.Info("policy is in force", "component", "workers", "queue", q.Name, "revision", revision)
+}
+
+// look lets the workers of a queue look for jobs now.
+func (w *workforce) look(q keys.Queue) {
+	if pool := w.pool.Load(); pool != nil {
+		for _, worker := range pool.Workers(q) {
+			worker.Look()
+		}
+	}
+}
+
+// applyPolicies writes what the policies in force keep in the queues' settings.
+func (w *workforce) applyPolicies(ctx context.Context) error {
+	s := w.server
+	if err := s.live.Sync(ctx); err != nil {
+		return err
+	}
+	for id, named := range s.config.Queues {
+		q, err := s.queue(id)
+		if err != nil {
+			return &unusableError{err}
+		}
+		if err := processor.ApplyPolicy(ctx, q, s.live.Policy(id, named.Policy)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
