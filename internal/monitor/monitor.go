@@ -21,7 +21,8 @@ const (
 	retryMost = 5 * time.Second
 )
 
-// Monitor owns the collector: one loop that reads, one that searches for queues, and the followers of the event streams.
+// Monitor owns the collector: one loop that reads, one that searches for queues, one that evaluates alert rules, and the
+// followers of the event streams.
 type Monitor struct {
 	o         Options
 	policies  policies
@@ -30,6 +31,7 @@ type Monitor struct {
 	search    *search
 	collector *collector
 	followers *followers
+	alerts    *alertWatch
 	wake      chan struct{} // capacity 1: a pass is wanted
 
 	mu     sync.Mutex
@@ -51,6 +53,7 @@ func New(o Options) (*Monitor, error) {
 	m.collector = newCollector(o, m.policies, m.finds, m.followers)
 	m.search = &search{client: o.Client, prefixes: o.Prefixes, finds: m.finds, rhythm: usualSearchRhythm(), clock: o.Clock}
 	m.hub = newHub(m.collector.snapshot(0))
+	m.alerts = newAlertWatch(o, m.policies.of, m.hub.snapshot)
 	return m, nil
 }
 
@@ -84,6 +87,7 @@ func (m *Monitor) Start(ctx context.Context) error {
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.loops.Go(func() { m.collect(ctx) })
 	m.loops.Go(func() { m.search.run(ctx) })
+	m.loops.Go(func() { m.alerts.run(ctx) })
 	m.followers.Start()
 	return nil
 }

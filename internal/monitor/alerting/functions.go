@@ -1,4 +1,4 @@
-package rules
+package alerting
 
 import (
 	"math"
@@ -36,7 +36,7 @@ func overTime(r alerts.Range, points []point, end, now int64) (v float64, ok boo
 		slope, value := line(points, now)
 		return value + slope*r.Ahead.Seconds(), true
 	}
-	panic("rules: no function " + r.Fn) // the table of package alerts has no other
+	panic("alerting: no function " + r.Fn) // the table of package alerts has no other
 }
 
 func statistic(fn string, points []point) float64 {

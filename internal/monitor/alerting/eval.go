@@ -1,4 +1,4 @@
-package rules
+package alerting
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func (e *evaluator) vector(x alerts.Expr) []value {
 	case alerts.Call:
 		return e.call(x)
 	}
-	panic(fmt.Sprintf("rules: cannot evaluate a %T", x)) // the table of package alerts has no other
+	panic(fmt.Sprintf("alerting: cannot evaluate a %T", x)) // the table of package alerts has no other
 }
 
 // constant returns the value of an expression that is a number.
@@ -120,7 +120,7 @@ func aggregate(a alerts.Aggregate, in []value) []value {
 
 func (e *evaluator) call(c alerts.Call) []value {
 	if c.Fn != "clamp_max" {
-		panic("rules: no function " + c.Fn) // what else the table calls is Outside
+		panic("alerting: no function " + c.Fn) // what else the table calls is Outside
 	}
 	most, _ := constant(c.Args[1])
 	out := e.vector(c.Args[0])
@@ -210,5 +210,5 @@ func operate(op string, l, r, keep float64) (float64, bool) {
 	case "==":
 		return keep, l == r
 	}
-	panic("rules: no operator " + op)
+	panic("alerting: no operator " + op)
 }
