@@ -82,7 +82,9 @@ func (s *Store) TwoPeople() bool { return s.o.TwoPeople }
 func (s *Store) File(q keys.Queue) policy.Policy { return s.o.File(q) }
 
 // Read returns the record of a queue, an empty one if its policy was never changed.
-func (s *Store) Read(ctx context.Context, q keys.Queue) (*Record, error) { return Read(ctx, s.o.Client, q) }
+func (s *Store) Read(ctx context.Context, q keys.Queue) (*Record, error) {
+	return Read(ctx, s.o.Client, q)
+}
 
 // Read is Store.Read for whoever has no store.
 func Read(ctx context.Context, c redis.UniversalClient, q keys.Queue) (*Record, error) {

@@ -86,7 +86,7 @@ func (o Options) validate() error {
 type policies struct {
 	declared    map[keys.Queue]policy.Policy // with defaults, as others
 	others      policy.Policy
-	file        Options // what declared and others were made of
+	file        Options             // what declared and others were made of
 	deadLetters map[keys.Queue]bool // declared to receive dead letters
 }
 

@@ -199,12 +199,12 @@ type Worker struct {
 	Addr            string
 	Connected, Idle time.Duration
 	// Bullpen says the worker announced itself; the rest is only known then.
-	Bullpen       bool
-	Host          string
-	PID           int
-	Concurrency   int
-	Version       string
-	PolicyHash    string
+	Bullpen     bool
+	Host        string
+	PID         int
+	Concurrency int
+	Version     string
+	PolicyHash  string
 	// Revision is that of the live policy the worker acts by, 0 when its file alone counts.
 	Revision      int64
 	AnnouncedLast time.Time
