@@ -26,6 +26,10 @@ var (
 	ErrSchedulerOwned = errors.New("job belongs to a job scheduler")
 	// ErrFailedChildren means a child's failure keeps the job from completing (code -9).
 	ErrFailedChildren = errors.New("job has at least one failed child")
+	// ErrSlotTaken means that the job of a scheduler's next firing exists and runs or has ended (codes -10, -11).
+	ErrSlotTaken = errors.New("job of the next firing exists")
+	// ErrLegacyScheduler means that an id belongs to a repeatable job of Bull or of an older BullMQ.
+	ErrLegacyScheduler = errors.New("repeatable job of an older version, left alone")
 	// ErrLocked means a worker holds the job, so it cannot be removed now.
 	ErrLocked = errors.New("job is locked by a worker")
 	// ErrMoved is returned by a handler that has moved its job itself (Job.MoveToDelayed, MoveToWait,

@@ -178,6 +178,12 @@ func codeError(code scripts.Code, id, command, state, parent string) error {
 	case scripts.FailedChildren:
 		e.cause = ErrFailedChildren
 		e.Message = fmt.Sprintf("Cannot complete job %s because it has at least one failed child. %s", id, command)
+	case scripts.SchedulerConflict:
+		e.cause = ErrSlotTaken
+		e.Message = fmt.Sprintf("Cannot create job scheduler iteration - job ID already exists. %s", command)
+	case scripts.SchedulerBusy:
+		e.cause = ErrSlotTaken
+		e.Message = fmt.Sprintf("Cannot create job scheduler iteration - current and next time slots already have jobs. %s", command)
 	case scripts.Locked:
 		e.cause = ErrLocked
 		e.Message = fmt.Sprintf("Job %s could not be removed because it is locked by another worker", id)

@@ -81,8 +81,23 @@ func encodeJSON(v any) (json.RawMessage, error) {
 // encode gives the options as they are stored, with short names.
 func (o JobOptions) encode() json.RawMessage {
 	var j object
-	given := func(mark Given) bool { return o.Given&mark != 0 }
 	j.number("attempts", int64(o.Attempts))
+	o.encodeRest(&j)
+	return j.json()
+}
+
+// encodeTemplate is encode for a scheduler's template, which holds only what is given (features 1.5).
+func (o JobOptions) encodeTemplate() json.RawMessage {
+	var j object
+	if o.Attempts != 0 || o.Given&GivenAttempts != 0 {
+		j.number("attempts", int64(o.Attempts))
+	}
+	o.encodeRest(&j)
+	return j.json()
+}
+
+func (o JobOptions) encodeRest(j *object) {
+	given := func(mark Given) bool { return o.Given&mark != 0 }
 	if o.ID != "" {
 		j.text("jobId", o.ID)
 	}
@@ -116,9 +131,8 @@ func (o JobOptions) encode() json.RawMessage {
 	if o.SizeLimit != 0 || given(GivenSizeLimit) {
 		j.number("sizeLimit", int64(o.SizeLimit))
 	}
-	o.encodeRelations(&j)
-	o.encodeExtra(&j)
-	return j.json()
+	o.encodeRelations(j)
+	o.encodeExtra(j)
 }
 
 func (o JobOptions) encodeRelations(j *object) {

@@ -15,6 +15,7 @@ import (
 type trip struct {
 	w        *Worker
 	ending   []*attempt
+	owed     []*Job                // of schedulers, whose successors are to be added before anything else
 	next     *scripts.FetchOptions // nil = take nothing
 	suspects map[string]bool       // tokens to search for, see adopt
 	known    map[scripts.Lock]bool
@@ -34,10 +35,21 @@ type trip struct {
 type send func(ctx context.Context, group []*attempt, next *scripts.FetchOptions) ([]scripts.Code, *scripts.Fetched, error)
 
 func (t *trip) run(ctx context.Context) {
-	if t.err = t.adopt(ctx); t.err != nil {
-		t.left = t.ending
-		return
+	if t.err = t.plan(ctx); t.err == nil {
+		t.err = t.adopt(ctx)
 	}
+	if t.err != nil {
+		t.left = t.ending
+	} else {
+		t.exchange(ctx)
+	}
+	if t.owed = append(t.owed, unplanned(t.jobs)...); t.err == nil {
+		t.err = t.plan(ctx)
+	}
+}
+
+// exchange tells how attempts ended and takes jobs.
+func (t *trip) exchange(ctx context.Context) {
 	t.settleMoved()
 	returned := t.pick(giveBack)
 	retried := t.pick(retry)
