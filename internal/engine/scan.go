@@ -36,7 +36,10 @@ func (q *Queue) Ended(ctx context.Context, s keys.State, r EndedRange) ([]Ended,
 		return nil, invalid("state", "only completed and failed jobs have ended, not %s ones", s)
 	}
 	set, _ := q.stateSet(s)
-	by := redis.ZRangeArgs{Key: set, Start: bound(r.From, "-inf"), Stop: bound(r.To, "+inf"), ByScore: true, Rev: !r.Oldest, Offset: r.Offset, Count: r.Limit}
+	by := redis.ZRangeArgs{Key: set, Start: bound(r.From, "-inf"), Stop: bound(r.To, "+inf"), ByScore: true, Offset: r.Offset, Count: r.Limit}
+	if !r.Oldest {
+		by.Rev, by.Start, by.Stop = true, by.Stop, by.Start
+	}
 	found, err := q.client.ZRangeArgsWithScores(ctx, by).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list %s jobs of %s: %w", s, q.Name, err)
