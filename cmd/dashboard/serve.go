@@ -77,8 +77,8 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (context.Conte
 func warn(c *config.Config, log *slog.Logger) {
 	log = log.With("component", "config")
 	for key, given := range map[string]bool{
-		"approval": c.Approval == "two", "notify.webhook": c.Notify.Webhook != "",
-		"prometheus_url": c.PrometheusURL != "", "alertmanager_url": c.AlertmanagerURL != "",
+		"notify.webhook": c.Notify.Webhook != "", "prometheus_url": c.PrometheusURL != "",
+		"alertmanager_url": c.AlertmanagerURL != "",
 	} {
 		if given {
 			log.Warn("this setting has no effect in this version", "key", key)

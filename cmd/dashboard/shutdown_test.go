@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -132,6 +136,34 @@ queues: {hooks: {policy: {stalled_interval: 500ms}, worker: {http: {url: "%s"}}}
 		return len(done) == 1, fmt.Sprint(done)
 	})
 	next.terminate()
+}
+
+// TestSignalWhileStarting stops a server that waits for a data directory.
+func TestSignalWhileStarting(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	lock, err := os.Create(filepath.Join(data, "bullpen.lock"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, lock.Close()) }()
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	var said bytes.Buffer
+	cmd := exec.Command(binary, "-data", data, "-listen", "127.0.0.1:0")
+	cmd.Env, cmd.Stderr = environ(t), &said
+	require.NoError(t, cmd.Start())
+	eventually(t, func() (bool, string) { // it has got as far as the lock
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
+		for _, fd := range files {
+			if target, _ := os.Readlink(fd); target == lock.Name() {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprint("the lock is not open ", err)
+	})
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	require.Equal(t, exitFailed, exit.ExitCode())
+	require.Contains(t, said.String(), "terminated while starting")
 }
 
 // TestCallback lets a handler report progress while its attempt runs.
