@@ -41,6 +41,7 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 			{"facts", templates.QueueFacts(v)},
 			{"plots", templates.QueuePlots(v)},
 			{"tabs", templates.QueueTabs(v.Tabs)},
+			{"all", templates.AllActs(v.List.All)},
 			{"jobs", templates.JobTable(v.List)},
 		},
 	}, nil

@@ -37,7 +37,7 @@ func (s *Server) queueActs(r viewRequest, q *monitor.Queue, v *templates.QueuePa
 
 // allActs are the acts on every job of a state, above its list.
 func (s *Server) allActs(r viewRequest, q *monitor.Queue, st keys.State) []templates.Act {
-	if !s.mayAct(r, q) || q.Counts[st] == 0 {
+	if !s.mayAct(r, q) {
 		return nil
 	}
 	switch st {

@@ -80,7 +80,7 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 	case "desc":
 		asc = false
 	}
-	l := templates.JobList{State: templates.StateOf(t.name), Columns: templates.JobColumns{Run: how.run, Text: how.text}, All: s.allActs(r, q, st)}
+	l := templates.JobList{State: templates.StateOf(t.name), Columns: templates.JobColumns{Run: how.run, Text: how.text}}
 	l.Order, l.ReverseURL = how.descWords, r.with(s.o.BasePath, "order", "asc", "page", "")
 	if asc {
 		l.Order, l.ReverseURL = how.ascWords, r.with(s.o.BasePath, "order", "desc", "page", "")
@@ -91,8 +91,11 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 	page := pageNumber(r.query)
 	rows, total, err := s.tabRows(ctx, q, t, int64(page-1)*jobRows, jobRows, asc)
 	if err != nil {
-		l.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "These jobs cannot be read.", Text: oneLine(err) + ". The counts above are those of the last good read."}
+		l.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "These jobs cannot be read.", Text: strings.TrimSuffix(oneLine(err), ".") + ". The counts above are those of the last good read."}
 		return l
+	}
+	if total > 0 { // as the list says, which is newer than the snapshot
+		l.All = s.allActs(r, q, st)
 	}
 	if len(rows) == 0 {
 		l.Empty = s.emptyList(r, q, how, total, page)
