@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
-
-// staleAfter is the age from which the figures of the last pass are not exported any longer: the rules bridge a hole,
-// they cannot know an old figure.
-const staleAfter = time.Minute
 
 // collector sends the figures of the last snapshot as constant metrics.
 type collector struct {
@@ -117,9 +112,9 @@ func sendDescs[T any](ch chan<- *prometheus.Desc, families []*family[T]) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.source.Snapshot()
-	fresh := s.Err == nil && !s.At.IsZero() && s.Age(c.o.Clock()) < staleAfter
-	v := &ownView{up: fresh && s.Redis.Up, names: c.names.overflow()}
-	if fresh {
+	current := s.Current(c.o.Clock())
+	v := &ownView{up: current && s.Redis.Up, names: c.names.overflow()}
+	if current {
 		queues := c.choose(s, v)
 		for _, q := range queues {
 			view := queueView{q, c.source.Policy(q.Queue).WithDefaults()}
