@@ -13,18 +13,15 @@ import (
 
 const mixedBase = "bull:q:"
 
-// TestMixed lets both versions of BullMQ and the engine work on one queue, each step by a random one of them, their
-// clocks up to ten minutes apart.
+// TestMixed lets BullMQ and the engine work on one queue, each step by a random one of them, their clocks up to ten
+// minutes apart: version 6, both versions, or version 5 with the engine's mode for such a fleet.
 func TestMixed(t *testing.T) {
 	t.Parallel()
 	l := newLane(t, true)
 	ctx := t.Context()
 	soak(t, func(rt *rapid.T) {
 		require.NoError(rt, l.clear(ctx))
-		names := []string{reference, ours}
-		if rapid.Bool().Draw(rt, "with version 5") {
-			names = append(names, previous)
-		}
+		names := rapid.SampledFrom([][]string{{reference, ours}, {reference, previous, ours}, {previous, fleet5}}).Draw(rt, "sides")
 		// What 5 and 6 cannot do on one queue without losing jobs, pausing it, is left out when both are there.
 		d := drawer{t: rt, common: len(names) == 3, state: dump{}}
 		players := map[string]*player{}

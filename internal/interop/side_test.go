@@ -53,12 +53,13 @@ const (
 	reference = "bullmq 6.7.0"
 	previous  = "bullmq 5.81.5"
 	ours      = "engine"
+	fleet5    = "engine in a fleet of BullMQ 5"
 )
 
 // scratch is the database in which the engine's side decodes options.
 const scratch = 9
 
-var databases = map[string]int{reference: 0, previous: 1, ours: 2}
+var databases = map[string]int{reference: 0, previous: 1, ours: 2, fleet5: 3}
 
 // newLane starts a lane whose sides are on databases of their own or, if shared, all on the first.
 func newLane(t testing.TB, shared bool) *lane {
@@ -69,8 +70,10 @@ func newLane(t testing.TB, shared bool) *lane {
 			db = 0
 		}
 		client := clientOf(t, l.server, db)
-		if name == ours {
-			l.sides[name] = newEngineSide(client, clientOf(t, l.server, scratch))
+		if name == ours || name == fleet5 {
+			side := newEngineSide(client, clientOf(t, l.server, scratch))
+			side.legacyPause = name == fleet5
+			l.sides[name] = side
 			continue
 		}
 		version := 6
