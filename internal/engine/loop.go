@@ -27,6 +27,7 @@ type loop struct {
 	owed    []*Job            // taken jobs of schedulers, whose successors Redis has not been told to add
 	fetches int               // tokens given out
 	onTrip  bool              // a round trip is under way
+	looked  bool              // somebody said meanwhile that things have changed
 	// suspects are the tokens of fetches whose reply was lost, until when jobs may turn up under them.
 	suspects map[string]time.Time
 
@@ -240,6 +241,9 @@ func (l *loop) back(t *trip) {
 		l.start(j, now)
 	}
 	l.noteFetch(t, now)
+	if l.looked {
+		l.look()
+	}
 	if t.err != nil {
 		l.wanted = l.wanted || t.next != nil
 		l.w.healthy.Store(false)
@@ -334,6 +338,7 @@ func (l *loop) report(a *attempt) {
 // look has the loop fetch again, and learn anew how long a rate limit lasts.
 func (l *loop) look() {
 	l.wanted, l.limitedUntil = true, time.Time{}
+	l.looked = l.onTrip // which may bring back what was true before
 }
 
 // interrupt cancels the attempt of a job.
