@@ -18,27 +18,35 @@ import (
 	"testing"
 	"time"
 
+	"bullpen/internal/testredis"
+
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // binary is the program under test, built once.
 var binary string
 
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(built{m}) }
+
+// built builds the program around the package's tests.
+type built struct{ tests testredis.Runner }
+
+func (b built) Run() int {
 	dir, err := os.MkdirTemp("", "dashboard")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "dashboard")
 	build := exec.Command("go", append(append([]string{"build", "-o", binary}, buildFlags...), ".")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-		os.Exit(1)
+		return 1
 	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	defer http.DefaultClient.CloseIdleConnections()
+	return b.tests.Run()
 }
 
 // patience bounds every wait in these tests.
