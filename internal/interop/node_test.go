@@ -3,63 +3,21 @@ package interop
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
+
+	"bullpen/internal/testnode"
 )
 
 // nodeDir holds the Node programs and, after installPackages, their packages.
 const nodeDir = "testdata/node"
 
-// installPackages runs npm ci once per content of the lock file; the stamp beside the packages says for which.
-var installPackages = sync.OnceValue(func() error {
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return errors.New("npm is not installed; install it with: apt-get install -y nodejs npm")
-	}
-	lock, err := os.ReadFile(filepath.Join(nodeDir, "package-lock.json"))
-	if err != nil {
-		return fmt.Errorf("read lock file: %w", err)
-	}
-	unlock, err := lockDirectory(nodeDir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	sum := sha256.Sum256(lock)
-	stamp := filepath.Join(nodeDir, "node_modules", ".stamp")
-	if have, err := os.ReadFile(stamp); err == nil && string(have) == hex.EncodeToString(sum[:]) {
-		return nil
-	}
-	cmd := exec.Command(npm, "ci", "--no-progress")
-	cmd.Dir = nodeDir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci in %s: %w\n%s", nodeDir, err, out)
-	}
-	return os.WriteFile(stamp, []byte(hex.EncodeToString(sum[:])), 0o600)
-})
-
-// lockDirectory keeps other test processes from installing into dir at the same time.
-func lockDirectory(dir string) (unlock func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return func() { _ = f.Close() }, nil
-}
+// installPackages brings the packages once per run of the tests.
+var installPackages = sync.OnceValue(func() error { return testnode.Install(nodeDir) })
 
 // nodeProcess is one Node program that answers JSON requests line by line. It runs one request at a time.
 type nodeProcess struct {
