@@ -57,7 +57,8 @@ type args struct {
 	Kind, Row, State, Key, Stack             string
 	Message                                  *string
 	Data, Opts, Value, Defaults, Flow        json.RawMessage
-	Jobs, Outcome, States                    json.RawMessage
+	Jobs, Outcome, States, Repeat, Template  json.RawMessage
+	Scheduler                                string
 	Tokens, Words                            []string
 	During                                   []json.RawMessage
 	Worker                                   workerArgs

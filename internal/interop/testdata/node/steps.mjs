@@ -238,5 +238,6 @@ export const steps = {
   upsertScheduler: async (side, a) =>
     (await side.queue(a).upsertJobScheduler(a.scheduler, a.repeat, a.template))?.id ?? null,
   removeScheduler: (side, a) => side.queue(a).removeJobScheduler(a.scheduler),
-  schedulers: (side, a) => side.queue(a).getJobSchedulers(),
+  schedulers: async (side, a) =>
+    (await side.queue(a).getJobSchedulers()).map(({ key, name, next, iterationCount }) => ({ key, name, next, iterationCount })),
 };
