@@ -10,6 +10,8 @@ import (
 
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/scripts"
+
+	"github.com/redis/go-redis/v9"
 )
 
 var (
@@ -134,14 +136,38 @@ type DeadLetter struct {
 }
 
 // DeadLetter returns what the job tells of its original; nil when it is no dead letter, or its options were cut.
-func (j *Job) DeadLetter() *DeadLetter {
+func (j *Job) DeadLetter() *DeadLetter { return decodeDeadLetter(j.RawOpts) }
+
+func decodeDeadLetter(options []byte) *DeadLetter {
 	var opts struct {
 		DeadLetter *DeadLetter `json:"deadLetter"`
 	}
-	if json.Unmarshal(j.RawOpts, &opts) != nil || opts.DeadLetter == nil || opts.DeadLetter.ID == "" {
+	if json.Unmarshal(options, &opts) != nil || opts.DeadLetter == nil || opts.DeadLetter.ID == "" {
 		return nil
 	}
 	return opts.DeadLetter
+}
+
+// DeadLetters reads what many letters tell of their originals; the result has the order of letters and nil for those
+// that are none or are gone.
+func (q *Queue) DeadLetters(ctx context.Context, letters []string) ([]*DeadLetter, error) {
+	options := make([]*redis.StringCmd, len(letters))
+	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range letters {
+			options[i] = p.HGet(ctx, q.Queue.Job(id), "opts")
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read dead letters of %s: %w", q.Name, err)
+	}
+	told := make([]*DeadLetter, len(letters))
+	for i, text := range options {
+		if text.Err() == nil {
+			told[i] = decodeDeadLetter([]byte(text.Val()))
+		}
+	}
+	return told, nil
 }
 
 // ReplayedFrom is the dead letter by which a job came back.

@@ -103,6 +103,10 @@ func TestReplayRefusesWithTheReason(t *testing.T) {
 	if _, err := dead.ReplayOne(t.Context(), letters[1]); err != nil {
 		t.Fatal(err)
 	}
+	told, err := dead.DeadLetters(t.Context(), []string{letters[2], other.ID, "nobody"})
+	if err != nil || told[0] == nil || told[0].ID != ids[2] || told[1] != nil || told[2] != nil {
+		t.Errorf("the letters tell %v, %v", told, err)
+	}
 	replayed, refused, err := dead.Replay(t.Context(), []string{letters[0], letters[1], letters[2], other.ID, "nobody"})
 	if err != nil || len(replayed) != 1 || replayed[0].ID != ids[2] {
 		t.Fatalf("replayed %+v, %v", replayed, err)

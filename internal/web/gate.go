@@ -138,7 +138,8 @@ func movedOn(call *Call, now string) *Problem {
 
 // stateWord is a state of a job or queue inside a sentence.
 func stateWord(name string) string {
-	if name == running {
+	switch name {
+	case running, limited, unlimited:
 		return name
 	}
 	return strings.ToLower(templates.StateOf(name).Label)

@@ -41,13 +41,16 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 		State: look, Name: jobName(j), ID: jsonview.Visible(j.ID), Badges: s.jobBadges(j),
 		Timeline: s.timeline(st, r.now), Traces: jobTraces(j), Logs: s.jobLogs(ctx, r, j),
 		Steps: s.stepRows(st), StepNote: s.stepNote(j, st),
-		Payloads: s.payloads(r, q, j), Options: s.jobOptions(r, q, j), Family: s.jobFamily(j), Raw: s.rawFields(j),
+		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Family: s.jobFamily(j), Raw: s.rawFields(j),
 		Key: jsonview.Visible(j.Key()),
 	}
 	if j.State == keys.Unknown {
 		v.Crumbs = append(v.Crumbs[:2], v.Crumbs[3])
 	}
 	v.Finding, v.Say = jobFinding(j, r.now), jobSay(j, st)
+	if letter := letterFinding(j, r.now); letter != "" && j.State == keys.Waiting {
+		v.Finding = letter
+	}
 	if s.mayAct(r, q) {
 		v.Acts, v.Links = s.jobActs(r, q, j)
 	}
@@ -80,7 +83,7 @@ func (s *Server) peek(ctx context.Context, r viewRequest, q *monitor.Queue, id s
 		p := problem(http.StatusNotFound, "No job "+jsonview.Visible(id)+" in "+q.Name,
 			"It may have been removed, or retention dropped it: %s. Ids are case-sensitive.", retentionWords(s.o.Monitor.Policy(q.Queue)))
 		p.Links = []templates.Link{{Label: "Jobs of " + q.Name, URL: s.links.queue(q.Queue)}}
-		return nil, p
+		return nil, s.explainGone(ctx, r, queue, id, p)
 	}
 	return j, err
 }
@@ -178,6 +181,9 @@ func (s *Server) jobActs(r viewRequest, q *monitor.Queue, j *engine.Peek) (acts,
 	fields := []templates.Field{{Name: "state", Value: string(j.State)}, {Name: "seen", Value: string(j.State)}, {Name: "back", Value: r.self()}}
 	act := func(verb, label, icon, key string) templates.Act {
 		return templates.Act{Label: label, Icon: icon, Class: "go", URL: s.links.job(q.Queue, j.ID, verb), Fields: fields, Key: key}
+	}
+	if replay := s.replayAct(r, q, j); replay != nil {
+		acts = append(acts, *replay)
 	}
 	switch j.State {
 	case keys.Failed:

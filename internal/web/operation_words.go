@@ -54,6 +54,8 @@ func verbs(name string) verb {
 	switch name {
 	case "retry":
 		return verb{"Retrying", "Retried"}
+	case "replay":
+		return verb{"Replaying", "Replayed"}
 	case "promote":
 		return verb{"Promoting", "Promoted"}
 	case "remove":

@@ -18,6 +18,9 @@ func (s *Server) queueActs(r viewRequest, q *monitor.Queue, v *templates.QueuePa
 		pause = templates.Act{Label: "Resume", Icon: "s-active", Class: "go", URL: s.links.queue(q.Queue, "resume"), Fields: []templates.Field{back, {Name: "seen", Value: paused}}}
 	}
 	v.Acts = []templates.Act{pause}
+	if lift := s.limitAct(r, q); lift != nil {
+		v.Acts = append(v.Acts, *lift)
+	}
 	v.Links = []templates.Act{{Label: "Add job", Icon: "i-plus", URL: s.links.queue(q.Queue, "jobs")}}
 	ask := func(label, note, class, verb, query string) templates.Act {
 		return templates.Act{Label: label, Note: note, Class: class, URL: s.links.queue(q.Queue, verb) + query}
@@ -28,7 +31,10 @@ func (s *Server) queueActs(r viewRequest, q *monitor.Queue, v *templates.QueuePa
 	if n := q.Counts[keys.Delayed]; n > 0 {
 		v.Menu = append(v.Menu, ask("Promote all delayed…", words.Plural(n, "job", "jobs")+" made ready now", "", "promote", "?all=1"))
 	}
-	v.Menu = append(v.Menu, ask("Clean…", "Remove finished jobs by age", "", "clean", ""))
+	if n := q.Counts[keys.Waiting]; q.DeadLetter && n > 0 {
+		v.Menu = append(v.Menu, ask("Replay all…", words.Plural(n, "job", "jobs")+" back to their queues", "", "replay", "?all=1"))
+	}
+	v.Menu = append(v.Menu, ask("Limit…", "Start nothing for a while", "", "limit", ""), ask("Clean…", "Remove finished jobs by age", "", "clean", ""))
 	if r.who.May(Admin, q.Queue) {
 		v.Menu = append(v.Menu, ask("Drain…", "Remove jobs that have not started", "", "drain", ""),
 			ask("Obliterate…", "Delete the queue and all it holds", "bad", "obliterate", ""))
@@ -40,18 +46,18 @@ func (s *Server) allActs(r viewRequest, q *monitor.Queue, st keys.State) []templ
 	if !s.mayAct(r, q) {
 		return nil
 	}
+	acts := s.replayAll(q, st)
 	switch st {
 	case keys.Failed:
-		return []templates.Act{
-			{Label: "Retry all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "retry") + "?all=1&state=failed"},
-			{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + "?state=failed"},
-		}
+		return append(acts,
+			templates.Act{Label: "Retry all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "retry") + "?all=1&state=failed"},
+			templates.Act{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + "?state=failed"})
 	case keys.Completed:
 		return []templates.Act{{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + "?state=completed"}}
 	case keys.Delayed:
 		return []templates.Act{{Label: "Promote all…", Icon: "s-active", URL: s.links.queue(q.Queue, "promote") + "?all=1"}}
 	}
-	return nil
+	return acts
 }
 
 // rowAct is the act on one row.
@@ -60,6 +66,8 @@ func (s *Server) rowAct(q *monitor.Queue, verb, id string) templates.Act {
 	switch verb {
 	case "promote":
 		a.Label, a.Icon = "Promote", "s-active"
+	case "replay":
+		a.Label, a.Icon = "Replay", "i-retry"
 	default:
 		a.Label, a.Icon = "Retry", "i-retry"
 	}
@@ -74,6 +82,8 @@ func (s *Server) bulkAct(q *monitor.Queue, verb string) templates.Act {
 		a.Label, a.Icon, a.Asks = "Remove…", "i-bin", true
 	case "promote":
 		a.Label, a.Icon, a.Class = "Promote", "s-active", "go"
+	case "replay":
+		a.Label, a.Icon, a.Class = "Replay", "i-retry", "go"
 	default:
 		a.Label, a.Icon, a.Class = "Retry", "i-retry", "go"
 	}

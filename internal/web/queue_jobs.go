@@ -72,7 +72,7 @@ func listingOf(st keys.State) listing {
 
 // jobList reads one page of the jobs in a state.
 func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t tab) templates.JobList {
-	st, how := t.state, listingOf(t.state)
+	st, how := t.state, replayListing(q, t.state, listingOf(t.state))
 	asc := how.asc
 	switch r.query.Get("order") {
 	case "asc":

@@ -268,6 +268,7 @@ func TestFinishDeadLetter(t *testing.T) {
 			`completed jobId=b returnvalue={"r":1} prev=active`, "drained"),
 		"dead:" + id: render(map[string]string{
 			"name": "n/1", "data": `{"x":1}`, "timestamp": after(0), "delay": "0", "priority": "0", "stacktrace": `["x"]`,
+			"failedReason": `a "quoted" reason`,
 			"opts": `{"attempts":0,"jobId":"` + id + `","deadLetter":{"queue":"q","id":"a","reason":"a \"quoted\" reason",` +
 				`"attemptsMade":2,"failedAt":` + after(0) + `,"opts":{"attempts":2,"big":12345678901234567890}}}`,
 		}),

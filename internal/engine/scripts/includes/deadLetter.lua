@@ -27,6 +27,8 @@ local function addDeadLetter(queue, id, letterQueue, source, reason, attemptsMad
     opts = deadLetterOptions(queue, id, letterId, source, reason, attemptsMade, now),
   }
   storeJob(letterBase, letterId, job)
+  -- Lists show the reason without looking into the options.
+  call("HSET", letterBase .. letterId, "failedReason", reason)
   if source.stacktrace then
     call("HSET", letterBase .. letterId, "stacktrace", source.stacktrace)
   end
