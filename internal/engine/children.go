@@ -15,11 +15,7 @@ func (j *Job) ChildrenValues(ctx context.Context) (map[string]json.RawMessage, e
 	if err != nil {
 		return nil, fmt.Errorf("read children of job %s: %w", j.ID, err)
 	}
-	values := make(map[string]json.RawMessage, len(stored))
-	for child, value := range stored {
-		values[child] = json.RawMessage(value)
-	}
-	return values, nil
+	return rawValues(stored), nil
 }
 
 // IgnoredFailures returns the reasons of children whose failure the job tolerates, by full job key (features 2.8).
@@ -33,9 +29,20 @@ func (j *Job) IgnoredFailures(ctx context.Context) (map[string]string, error) {
 
 // MoveToWaitingChildren makes an active job wait until its children have finished, and reports whether it has any to
 // wait for. If so, the handler returns ErrMoved at once; it is called again when they have finished (features 2.7).
+// ErrFailedChildren if a child's failure has failed the job.
 func (j *Job) MoveToWaitingChildren(ctx context.Context) (bool, error) {
+	return j.waitForChildren(ctx, "")
+}
+
+// MoveToWaitingChild is MoveToWaitingChildren if one child, named by its full key, has not finished. The job waits for
+// all of its children nevertheless.
+func (j *Job) MoveToWaitingChild(ctx context.Context, key string) (bool, error) {
+	return j.waitForChildren(ctx, key)
+}
+
+func (j *Job) waitForChildren(ctx context.Context, child string) (bool, error) {
 	lock := scripts.Lock{ID: j.ID, Token: j.token}
-	code, err := j.queue.runner.MoveToWaitingChildren(ctx, j.queue.target, j.queue.clock(), lock, "")
+	code, err := j.queue.runner.MoveToWaitingChildren(ctx, j.queue.target, j.queue.clock(), lock, child)
 	if err != nil {
 		return false, fmt.Errorf("move job %s to waiting-children: %w", j.ID, err)
 	}

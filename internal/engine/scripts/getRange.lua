@@ -59,6 +59,6 @@ end
 local reply = {total}
 for i, id in ipairs(ids) do
   reply[#reply + 1] = scores[i] or ""
-  reply[#reply + 1] = safeRow(id)
+  reply[#reply + 1] = safeRow(base, id)
 end
 return reply

@@ -9,6 +9,6 @@
 
 local rows = {}
 for i, id in ipairs(texts()) do
-  rows[i] = safeRow(id)
+  rows[i] = safeRow(base, id)
 end
 return rows

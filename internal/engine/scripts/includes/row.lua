@@ -18,10 +18,11 @@ local function attemptsOf(key)
   return attempts and whole(attempts) or ""
 end
 
--- row returns what a list shows of a job: whether the hash is there, whether a lock is, the size of the data, attempts
--- allowed, the beginning of the failure reason, then rowFields. Payloads stay where they are.
-local function row(id)
-  local key = base .. id
+-- row returns what a list shows of a job of the queue with the given base: whether the hash is there, whether a lock is,
+-- the size of the data, attempts allowed, the beginning of the failure reason, then rowFields. Payloads stay where they
+-- are.
+local function row(queue, id)
+  local key = queue .. id
   local values = call("HMGET", key, unpack(rowFields))
   local reason = call("HGET", key, "failedReason") or ""
   local cells = {
@@ -35,7 +36,7 @@ local function row(id)
 end
 
 -- safeRow is row, also for a job whose key is not a hash: such a row is told to be missing.
-local function safeRow(id)
-  local cells = attempt(row, id)
+local function safeRow(queue, id)
+  local cells = attempt(row, queue, id)
   return type(cells) == "table" and cells or {id, "0", "0", "0", "", ""}
 end
