@@ -89,13 +89,13 @@ func (l *loop) suspected(now time.Time) map[string]bool {
 	return tokens
 }
 
-// locks are the jobs the loop knows it holds.
-func (l *loop) locks() map[scripts.Lock]bool {
+// locks are the jobs the loop knows it holds, those that the trip is about to end included.
+func (l *loop) locks(t *trip) map[scripts.Lock]bool {
 	known := map[scripts.Lock]bool{}
 	for a := range l.running {
 		known[a.lock()] = true
 	}
-	for _, a := range l.ended {
+	for _, a := range slices.Concat(l.ended, t.ending) {
 		known[a.lock()] = true
 	}
 	return known

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,6 @@ func TestWaitUntilFinished(t *testing.T) {
 		{before, `"early"`, ""},
 		{add(t, q, "works", nil, JobOptions{}), `"works"`, ""},
 		{add(t, q, "fails", nil, JobOptions{}), "", "boom"},
-		{add(t, q, "removed", nil, JobOptions{KeepCompleted: KeepCount(0), Delay: 50 * time.Millisecond}), `"removed"`, ""},
 	}
 	for _, tt := range jobs {
 		value, err := e.WaitUntilFinished(ctx, tt.job)
@@ -66,6 +66,30 @@ func TestWaitUntilFinished(t *testing.T) {
 	}
 	if len(e.waiters) != 0 {
 		t.Errorf("waiters are left: %v", e.waiters)
+	}
+}
+
+// waiting reports whether somebody waits for a job.
+func waiting(e *QueueEvents) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.waiters) > 0
+}
+
+func TestWaitForJobRemovedAtOnce(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	e := follow(t, q, nil)
+	j := add(t, q, "x", nil, JobOptions{KeepCompleted: KeepCount(0)})
+	value := make(chan string)
+	go func() {
+		v, err := e.WaitUntilFinished(t.Context(), j)
+		value <- fmt.Sprint(string(v), err)
+	}()
+	eventually(t, "somebody waits", func() bool { return waiting(e) })
+	startWorker(t, q, func(context.Context, *Job) (any, error) { return "result", nil }, nil)
+	if got := <-value; got != `"result"<nil>` {
+		t.Errorf("wait = %s", got)
 	}
 }
 
@@ -88,11 +112,7 @@ func TestWaitUntilFinishedGivesUp(t *testing.T) {
 		_, err := e.WaitUntilFinished(t.Context(), j)
 		stopped <- err
 	}()
-	eventually(t, "somebody waits", func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return len(e.waiters) == 1
-	})
+	eventually(t, "somebody waits", func() bool { return waiting(e) })
 	e.Stop()
 	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("wait on a stopped reader = %v", err)

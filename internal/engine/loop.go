@@ -209,7 +209,7 @@ func (l *loop) depart(now time.Time, n int) {
 		l.pollAt = time.Time{}
 	}
 	if len(l.suspects) > 0 && !now.Before(l.searchAt) {
-		t.suspects, t.known = l.suspected(now), l.locks()
+		t.suspects, t.known = l.suspected(now), l.locks(t)
 	}
 	l.onTrip = true
 	go func() {
