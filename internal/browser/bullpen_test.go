@@ -174,11 +174,7 @@ func (q *queue) work(handler engine.Handler) {
 	q.t.Helper()
 	w, err := engine.NewWorker(engine.WorkerOptions{
 		Queue: q.Queue, Concurrency: 200, Handler: handler,
-		Blocking: func(name string) redis.UniversalClient {
-			o := q.redis.Options()
-			o.ClientName, o.MaxRetries, o.ReadTimeout = name, -1, 20*time.Second
-			return redis.NewClient(o)
-		},
+		Blocking: q.blocking,
 	})
 	require.NoError(q.t, err)
 	require.NoError(q.t, w.Start(q.t.Context()))
@@ -186,6 +182,13 @@ func (q *queue) work(handler engine.Handler) {
 	q.holds(keys.Active, 0)
 	_, err = w.Stop(q.t.Context())
 	require.NoError(q.t, err)
+}
+
+// blocking makes the client of a worker's blocking reads.
+func (q *queue) blocking(name string) redis.UniversalClient {
+	o := q.redis.Options()
+	o.ClientName, o.MaxRetries, o.ReadTimeout = name, -1, 20*time.Second
+	return redis.NewClient(o)
 }
 
 // failAll lets every waiting job fail.
