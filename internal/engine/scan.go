@@ -82,7 +82,8 @@ type Text struct {
 }
 
 // Texts reads one field of many jobs, lengths first: a text longer than each bytes stays where it is, and so does
-// every one after those that fill total bytes. Fields of keys that are not hashes read as absent.
+// every one after those that fill total bytes; one is always read, so that callers get on. Fields of keys that are not
+// hashes read as absent.
 func (q *Queue) Texts(ctx context.Context, ids []string, name string, each, total int64) ([]Text, error) {
 	lengths, err := pipelined(ctx, q.client, ids, func(p redis.Pipeliner, id string) *redis.Cmd {
 		return p.Do(ctx, "hstrlen", q.Queue.Job(id), name)
@@ -100,7 +101,7 @@ func (q *Queue) Texts(ctx context.Context, ids []string, name string, each, tota
 		case size == 0:
 		case size > each:
 			out[i].Left = true
-		case size > total:
+		case size > total && len(wanted) > 0:
 			out[i].Left, total = true, 0
 		default:
 			total -= size
