@@ -18,25 +18,63 @@ type node struct {
 
 // addFlow adds a tree of jobs.
 func addFlow(ctx context.Context, c call) (any, error) {
-	var root node
-	if err := json.Unmarshal(c.Flow, &root); err != nil {
+	return onlyAny(addTrees(ctx, c, append(append(json.RawMessage("["), c.Flow...), ']')))
+}
+
+// addFlows adds trees of jobs in one step.
+func addFlows(ctx context.Context, c call) (any, error) { return anyOf(addTrees(ctx, c, c.Flows)) }
+
+func onlyAny(ids []string, err error) (any, error) { return only(ids), err }
+
+func anyOf(ids []string, err error) (any, error) { return ids, err }
+
+// addTrees returns the ids of the roots. Like BullMQ it says nothing of jobs below them that could not be attached.
+func addTrees(ctx context.Context, c call, text json.RawMessage) (ids []string, err error) {
+	var roots []node
+	if err := json.Unmarshal(text, &roots); err != nil {
 		return nil, err
 	}
-	tree, err := c.flowNode(ctx, root)
+	trees := make([]engine.FlowNode, len(roots))
+	for i, root := range roots {
+		if trees[i], err = c.flowNode(ctx, root); err != nil {
+			return nil, err
+		}
+	}
+	producer, err := c.flowProducer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	producer, err := engine.NewFlowProducer(engine.FlowProducerOptions{
-		Client: c.client, Prefix: c.Prefix, LegacyPause: c.legacyPause, Clock: func() time.Time { return c.now },
+	flows, err := producer.AddBulk(ctx, trees)
+	if len(flows) == 0 {
+		return nil, err
+	}
+	for i, flow := range flows {
+		if flow.Err != nil && len(flows) == 1 {
+			return nil, flow.Err
+		}
+		ids = append(ids, or(trees[i].Options.ID, flow.Job.ID))
+	}
+	return ids, nil
+}
+
+func (c call) flowProducer(ctx context.Context) (*engine.FlowProducer, error) {
+	var o struct {
+		QueuesOptions map[string]struct{ DefaultJobOptions json.RawMessage }
+	}
+	if err := json.Unmarshal(orJSON(c.FlowOpts, "{}"), &o); err != nil {
+		return nil, err
+	}
+	defaults := map[string]engine.JobOptions{}
+	for queue, of := range o.QueuesOptions {
+		var err error
+		if defaults[queue], err = c.options(ctx, of.DefaultJobOptions); err != nil {
+			return nil, err
+		}
+	}
+	return engine.NewFlowProducer(engine.FlowProducerOptions{
+		Client: c.client, Prefix: c.Prefix, Defaults: defaults, LegacyPause: c.legacyPause,
+		Clock: func() time.Time { return c.now },
 	})
-	if err != nil {
-		return nil, err
-	}
-	flow, err := producer.Add(ctx, tree)
-	if err != nil {
-		return nil, err
-	}
-	return flow.Job.ID, nil
 }
 
 func (c call) flowNode(ctx context.Context, n node) (engine.FlowNode, error) {
@@ -122,4 +160,53 @@ func schedulers(ctx context.Context, c call) (any, error) {
 		found = append(found, map[string]any{"key": s.ID, "name": s.Name, "next": s.Next.UnixMilli(), "iterationCount": s.Iterations})
 	}
 	return found, nil
+}
+
+// schedulerPage lists schedulers with all that the driver says of them.
+func schedulerPage(ctx context.Context, c call) (any, error) {
+	end := int64(-1)
+	if c.End != nil {
+		end = *c.End
+	}
+	all, _, err := c.q.Schedulers(ctx, int64(c.Start), end, c.Asc)
+	views := []any{}
+	for _, s := range all {
+		views = append(views, schedulerView(s))
+	}
+	return views, err
+}
+
+func oneScheduler(ctx context.Context, c call) (any, error) {
+	s, err := c.q.Scheduler(ctx, c.Scheduler)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return schedulerView(*s), nil
+}
+
+func schedulerView(s engine.Scheduler) any {
+	v := map[string]any{"key": s.ID, "name": s.Name, "next": s.Next.UnixMilli()}
+	put := func(name string, value any, given bool) {
+		if given {
+			v[name] = value
+		}
+	}
+	put("iterationCount", s.Iterations, s.Iterations > 0)
+	put("pattern", s.Repeat.Pattern, s.Repeat.Pattern != "")
+	put("tz", s.Repeat.TZ, s.Repeat.TZ != "")
+	put("every", s.Repeat.Every.Milliseconds(), s.Repeat.Every > 0)
+	put("limit", s.Repeat.Limit, s.Repeat.Limit != nil)
+	put("startDate", s.Repeat.StartDate.UnixMilli(), !s.Repeat.StartDate.IsZero())
+	put("endDate", s.Repeat.EndDate.UnixMilli(), !s.Repeat.EndDate.IsZero())
+	_, offset := s.Fields["offset"]
+	put("offset", s.Repeat.Offset.Milliseconds(), offset)
+	template := map[string]any{}
+	if s.Data != nil {
+		template["data"] = s.Data
+	}
+	if s.RawOptions != nil {
+		template["opts"] = s.PublicOptions()
+	}
+	put("template", template, len(template) > 0)
+	return v
 }

@@ -8,14 +8,22 @@ import (
 	"bullpen/internal/engine/scripts"
 )
 
+// takeMany takes up to count jobs in one script run.
 func takeMany(ctx context.Context, c call) (any, error) {
+	o := c.fetchOptions()
+	o.Count = c.Count
+	f, err := c.runner.Fetch(ctx, c.target(), c.now, o)
+	if err != nil {
+		return nil, err
+	}
 	ids := []string{}
-	for range c.Count {
-		got, err := c.take(ctx)
+	for len(f.Jobs) > 0 {
+		got, err := c.describe(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, *got.ID)
+		f.Jobs = f.Jobs[1:]
 	}
 	return ids, nil
 }

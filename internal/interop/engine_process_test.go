@@ -29,7 +29,7 @@ func (c call) process(ctx context.Context) (any, error) {
 		if err := c.meanwhile(ctx); err != nil {
 			return nil, err
 		}
-		return c.end()
+		return c.end(ctx, j)
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (e traced) Error() string      { return e.message }
 func (e traced) Stacktrace() string { return e.trace }
 
 // end is what the handler returns.
-func (c call) end() (any, error) {
+func (c call) end(ctx context.Context, j *engine.Job) (any, error) {
 	outcome := map[string]json.RawMessage{"return": nil}
 	if len(c.Outcome) > 0 {
 		clear(outcome)
@@ -118,6 +118,11 @@ func (c call) end() (any, error) {
 			return nil, engine.RateLimit(ms(numberOf(value)))
 		case "delay":
 			return nil, engine.DelayJob(ms(numberOf(value)))
+		case "waitChildren":
+			if waits, err := j.MoveToWaitingChildren(ctx); waits || err != nil {
+				return nil, errors.Join(err, map[bool]error{true: engine.ErrMoved}[waits])
+			}
+			return orJSON(value, "null"), nil
 		}
 	}
 	return nil, fmt.Errorf("the engine's handler cannot end with %s", c.Outcome)

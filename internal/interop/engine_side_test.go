@@ -58,6 +58,9 @@ type args struct {
 	Message                                  *string
 	Data, Opts, Value, Defaults, Flow        json.RawMessage
 	Jobs, Outcome, States, Repeat, Template  json.RawMessage
+	Flows, FlowOpts                          json.RawMessage
+	Child                                    string
+	Depth                                    int
 	Scheduler                                string
 	Tokens, Words                            []string
 	During                                   []json.RawMessage

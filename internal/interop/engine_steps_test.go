@@ -62,6 +62,8 @@ func init() { //nolint:gochecknoinits // the steps that run others would make th
 		"moveToDelayed":         moveToDelayed,
 		"moveToWait":            moveToWait,
 		"moveToWaitingChildren": moveToWaitingChildren,
+		"completeMany":          completeMany, "failMany": failMany, "moveToWaitMany": moveToWaitMany,
+		"moveToDelayedMany": moveToDelayedMany, "promoteMany": promoteMany, "removeMany": removeMany, "retryMany": retryMany,
 		"completeAll": func(ctx context.Context, c call) (any, error) {
 			return c.endAll(ctx, func(c call) (*fetched, error) { return c.complete(ctx) })
 		},

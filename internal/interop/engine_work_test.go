@@ -98,27 +98,36 @@ func refusal(code scripts.Code) error {
 }
 
 func (c call) complete(ctx context.Context) (*fetched, error) {
-	job, err := c.job(ctx)
+	f, err := c.completed(ctx)
 	if err != nil {
-		return nil, err
-	}
-	f := scripts.FinishedJob{
-		Lock: c.lock(), Result: string(orJSON(c.Value, "null")), Attempts: job.Opts.Attempts,
-	}
-	if f.Keep, err = c.keep(ctx, job.Opts.KeepCompleted, c.Worker.KeepCompleted, "removeOnComplete"); err != nil {
 		return nil, err
 	}
 	return c.finish(ctx, f)
 }
 
+// completed is the job of the step as one that ends well.
+func (c call) completed(ctx context.Context) (scripts.FinishedJob, error) {
+	job, err := c.job(ctx)
+	if err != nil {
+		return scripts.FinishedJob{}, err
+	}
+	f := scripts.FinishedJob{
+		Lock: c.lock(), Result: string(orJSON(c.Value, "null")), Attempts: job.Opts.Attempts,
+	}
+	f.Keep, err = c.keep(ctx, job.Opts.KeepCompleted, c.Worker.KeepCompleted, "removeOnComplete")
+	return f, err
+}
+
 func (c call) finish(ctx context.Context, f scripts.FinishedJob) (*fetched, error) {
-	codes, next, err := c.runner.Finish(ctx, c.target(), c.now, []scripts.FinishedJob{f}, scripts.FinishOptions{
-		MetricsPoints: c.Worker.Metrics.MaxDataPoints, Next: c.nextOptions(),
-	})
+	codes, next, err := c.runner.Finish(ctx, c.target(), c.now, []scripts.FinishedJob{f}, c.finishOptions())
 	if err != nil {
 		return nil, err
 	}
 	return c.ended(ctx, codes[0], next)
+}
+
+func (c call) finishOptions() scripts.FinishOptions {
+	return scripts.FinishOptions{MetricsPoints: c.Worker.Metrics.MaxDataPoints, Next: c.nextOptions()}
 }
 
 // ended forgets the job unless the step was refused.
@@ -147,10 +156,8 @@ func (c call) fail(ctx context.Context) (*fetched, error) {
 	retry, delay := c.retry(job)
 	switch {
 	case !retry:
-		f := scripts.FinishedJob{
-			Lock: c.lock(), Failed: true, Result: reason, Updates: updates, Attempts: job.Opts.Attempts,
-		}
-		if f.Keep, err = c.keep(ctx, job.Opts.KeepFailed, c.Worker.KeepFailed, "removeOnFail"); err != nil {
+		f, err := c.failed(ctx, job, reason, updates)
+		if err != nil {
 			return nil, err
 		}
 		return c.finish(ctx, f)
@@ -172,6 +179,14 @@ func (c call) fail(ctx context.Context) (*fetched, error) {
 		}
 		return c.ended(ctx, codes[0], nil)
 	}
+}
+
+// failed is a job as one that fails for good.
+func (c call) failed(ctx context.Context, job *engine.Job, reason string, updates []string) (scripts.FinishedJob, error) {
+	keep, err := c.keep(ctx, job.Opts.KeepFailed, c.Worker.KeepFailed, "removeOnFail")
+	return scripts.FinishedJob{
+		Lock: c.lock(), Failed: true, Result: reason, Updates: updates, Attempts: job.Opts.Attempts, Keep: keep,
+	}, err
 }
 
 func (c call) retry(job *engine.Job) (bool, time.Duration) {

@@ -9,12 +9,15 @@ import { createInterface } from 'node:readline';
 // The frames of a stack are this program's own; what is compared is the line above them.
 Error.stackTraceLimit = 0;
 
-const [{ Side }, { steps: byHand }, { peer }] = await Promise.all([
+const [{ Side }, { steps, outcomes }, { features, waitChildren }, { peer }] = await Promise.all([
   import('./side.mjs'),
   import('./steps.mjs'),
+  import('./features.mjs'),
   import('./peer.mjs'),
 ]);
-const steps = { ...byHand, ...peer };
+// A step can run others, so there is one list of all.
+Object.assign(steps, features, peer);
+outcomes.waitChildren = waitChildren;
 const sides = new Map();
 
 async function execute({ side, op, args = {}, now }) {

@@ -34,7 +34,7 @@ function failure(side, { message = 'boom', kind, stack, name }) {
 }
 
 // outcomes are what a processor may do at the end of an attempt.
-const outcomes = {
+export const outcomes = {
   return: async (side, job, token, value) => value,
   fail: async (side, job, token, how) => {
     throw failure(side, typeof how === 'string' ? { message: how } : how);
@@ -64,6 +64,15 @@ function view(job) {
 }
 
 const ids = jobs => jobs.map(job => job?.id ?? null);
+
+// eachOf does a step for each of the jobs and tells which were refused, by code.
+async function eachOf(side, a, step) {
+  const codes = [];
+  for (const job of a.jobs) {
+    codes.push(await step(side, { ...a, job }).then(result => (result === 0 ? -20 : 0), err => err.code));
+  }
+  return codes;
+}
 
 async function endAll(side, a, end) {
   const ended = [];
@@ -100,11 +109,23 @@ export const steps = {
     const job = await fetch(side, worker, a.token ?? 't');
     return active(side, a, job, worker.limitUntil, worker.blockUntil);
   },
+  // The steps named …Many do one after the other what the engine does in one script run.
   takeMany: async (side, a) => {
     const got = [];
-    for (let i = 0; i < a.count; i++) got.push((await steps.take(side, a)).id);
+    for (let i = 0; i < a.count; i++) {
+      const { id } = await steps.take(side, a);
+      if (!id) break;
+      got.push(id);
+    }
     return got;
   },
+  completeMany: async (side, a) => eachOf(side, a, steps.complete),
+  failMany: async (side, a) => eachOf(side, a, steps.fail),
+  moveToWaitMany: async (side, a) => eachOf(side, a, steps.moveToWait),
+  moveToDelayedMany: async (side, a) => eachOf(side, a, steps.moveToDelayed),
+  promoteMany: async (side, a) => eachOf(side, a, steps.promote),
+  removeMany: async (side, a) => eachOf(side, a, steps.remove),
+  retryMany: async (side, a) => eachOf(side, a, steps.retry),
   // takeRaw runs the script alone: what a worker does with the job of a scheduler is left out.
   takeRaw: async (side, a) => {
     const worker = side.worker(a);
