@@ -7,5 +7,6 @@
 // answers into numbers, and a track (track.go) remembers what one queue looked like before: totals and rates
 // (rates.go), minutes (minutes.go), since when something has been so (since.go). From these, judge (health.go) makes
 // the verdict. Followers (events.go and its neighbours) read the event streams; totals.go is what they agree on with
-// the collector. Load and Sizing (sizing.go) work out what a policy means at the measured rates.
+// the collector. Load and Sizing (sizing.go) work out what a policy means at the measured rates. The alert watch
+// (alerts.go) turns a snapshot into samples for package alerting, which evaluates the rules.
 package monitor
