@@ -39,6 +39,9 @@ func (p *program) check(ctx context.Context, args []string) error {
 	if err != nil {
 		found = append(found, doctor.Finding{Level: doctor.Error, Check: "store", Text: err.Error()})
 	}
+	if err := preflight(c); err != nil {
+		found = append(found, doctor.Finding{Level: doctor.Error, Check: "configuration", Text: err.Error()})
+	}
 	if err := p.report(found, *asJSON); err != nil {
 		return err
 	}

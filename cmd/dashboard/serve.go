@@ -27,7 +27,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := supported(c); err != nil {
+	if err := errors.Join(supported(c), preflight(c)); err != nil {
 		return err
 	}
 	log := p.logger(c.LogLevel)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,14 +33,6 @@ type workforce struct {
 
 func newWorkforce(s *server) *workforce {
 	return &workforce{server: s, failed: make(chan error, 1), done: make(chan struct{})}
-}
-
-// wanted are the named queues that have a worker here, in the order of their names.
-func (w *workforce) wanted() []keys.Queue {
-	ids := slices.SortedFunc(maps.Keys(w.server.config.Queues), func(a, b keys.Queue) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Prefix, b.Prefix))
-	})
-	return slices.DeleteFunc(ids, func(id keys.Queue) bool { return w.server.config.Queues[id].Worker == nil })
 }
 
 // start begins to bring the workers up and returns at once.
@@ -134,7 +123,7 @@ func (w *workforce) buildPool() (*processor.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range w.wanted() {
+	for _, id := range workerQueues(w.server.config) {
 		if err := w.add(pool, id, s.config.Queues[id]); err != nil {
 			return nil, fmt.Errorf("queue %s: %w", id.Name, err)
 		}
@@ -190,7 +179,7 @@ func (w *workforce) handler(pool *processor.Pool, id keys.Queue, q config.Queue)
 
 // ready says why the configured workers do not run.
 func (w *workforce) ready() error {
-	if len(w.wanted()) == 0 && w.server.demo == nil {
+	if len(workerQueues(w.server.config)) == 0 && w.server.demo == nil {
 		return nil
 	}
 	pool := w.pool.Load()
