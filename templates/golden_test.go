@@ -154,10 +154,10 @@ func queueModel() QueuePage {
 			Bulk: []Act{{Label: "Remove…", Icon: "i-bin", Asks: true, URL: "/queues/webhooks/remove"}, {Label: "Retry", Icon: "i-retry", Class: "go", URL: "/queues/webhooks/retry"}},
 			Rows: []JobRow{
 				{
-					ID: scripty, URL: "/queues/webhooks/jobs/x", Name: scripty, When: When{"2026-03-12T14:20:55Z", "70 s ago", "12 March"}, Attempts: "3/3", Run: "0.29 s", Text: scripty,
+					ID: scripty, Shown: scripty, URL: "/queues/webhooks/jobs/x", Name: scripty, When: When{"2026-03-12T14:20:55Z", "70 s ago", "12 March"}, Attempts: "3/3", Run: "0.29 s", Text: scripty,
 					Badges: []BadgeView{{"s-paused", "s-failed", "will not retry"}}, Size: "1.4 MB", Big: true, Act: &Act{Label: "Retry", URL: "/queues/webhooks/jobs/x/retry", About: scripty},
 				},
-				{ID: "2", URL: "/queues/webhooks/jobs/2", Gone: true, Name: "–", Attempts: "–", Run: "–", Text: "data missing: the job's record is gone from Redis", Size: "–"},
+				{ID: "2", Shown: "2", URL: "/queues/webhooks/jobs/2", Gone: true, Name: "–", Attempts: "–", Run: "–", Text: "data missing: the job's record is gone from Redis", Size: "–"},
 			},
 			Pager: &Pager{Label: "Pages of jobs", Text: "1–2 of 2", PrevLabel: "Newer", NextLabel: "Older"},
 		},

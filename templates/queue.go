@@ -64,7 +64,8 @@ type JobColumns struct{ Run, Text string }
 
 // JobRow is one job of a list.
 type JobRow struct {
-	ID, URL string
+	// ID is what forms send, Shown what people read.
+	ID, Shown, URL string
 	// Gone says the job's record is missing.
 	Gone     bool
 	Name     string

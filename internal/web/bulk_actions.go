@@ -177,7 +177,7 @@ func (s *Server) samples(ctx context.Context, c *Call, q *engine.Queue, st keys.
 	}
 	var out []templates.Sample
 	for _, r := range rows {
-		sample := templates.Sample{ID: r.ID, Text: jsonview.Visible(r.Name), End: s.when(timeOf(st, r), c.Now).Text}
+		sample := templates.Sample{ID: jsonview.Visible(r.ID), Text: jsonview.Visible(r.Name), End: s.when(timeOf(st, r), c.Now).Text}
 		if r.FailedReason != "" {
 			sample.Text = jsonview.Visible(r.FailedReason)
 		}

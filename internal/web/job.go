@@ -34,7 +34,7 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 	v := templates.JobPage{
 		Crumbs: []templates.Crumb{
 			{Label: "Overview", URL: s.links.to("/")},
-			{Label: q.Name, URL: s.links.queue(q.Queue)},
+			{Label: jsonview.Visible(q.Name), URL: s.links.queue(q.Queue)},
 			{Label: look.Label, URL: s.links.queue(q.Queue) + "?state=" + string(j.State)},
 			{Label: jsonview.Visible(j.ID)},
 		},
@@ -80,9 +80,9 @@ func (s *Server) peek(ctx context.Context, r viewRequest, q *monitor.Queue, id s
 	}
 	j, err := queue.Peek(ctx, id, limit)
 	if errors.Is(err, engine.ErrJobNotFound) {
-		p := problem(http.StatusNotFound, "No job "+jsonview.Visible(id)+" in "+q.Name,
+		p := problem(http.StatusNotFound, "No job "+jsonview.Visible(id)+" in "+jsonview.Visible(q.Name),
 			"It may have been removed, or retention dropped it: %s. Ids are case-sensitive.", retentionWords(s.o.Monitor.Policy(q.Queue)))
-		p.Links = []templates.Link{{Label: "Jobs of " + q.Name, URL: s.links.queue(q.Queue)}}
+		p.Links = []templates.Link{{Label: "Jobs of " + jsonview.Visible(q.Name), URL: s.links.queue(q.Queue)}}
 		return nil, s.explainGone(ctx, r, queue, id, p)
 	}
 	return j, err

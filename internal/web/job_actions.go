@@ -7,6 +7,7 @@ import (
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/web/jsonview"
 )
 
 // jobActions are the acts on one job.
@@ -52,7 +53,7 @@ func (s *Server) retryJob(ctx context.Context, c *Call) (Result, error) {
 	if err := q.RetryJob(ctx, st, id, true); err != nil {
 		return Result{}, left(id, err, st)
 	}
-	return Result{Message: "Retried job " + id + ".", Text: "It is waiting again, with all its attempts.", Done: 1}, nil
+	return Result{Message: "Retried job " + jsonview.Visible(id) + ".", Text: "It is waiting again, with all its attempts.", Done: 1}, nil
 }
 
 func (s *Server) promoteJob(ctx context.Context, c *Call) (Result, error) {
@@ -63,7 +64,7 @@ func (s *Server) promoteJob(ctx context.Context, c *Call) (Result, error) {
 	if err := q.PromoteJob(ctx, id); err != nil {
 		return Result{}, left(id, err, keys.Delayed)
 	}
-	return Result{Message: "Promoted job " + id + ".", Text: "It is ready to run now.", Done: 1}, nil
+	return Result{Message: "Promoted job " + jsonview.Visible(id) + ".", Text: "It is ready to run now.", Done: 1}, nil
 }
 
 func (s *Server) askRemoveJob(ctx context.Context, c *Call) (*Question, error) {
@@ -75,7 +76,7 @@ func (s *Server) askRemoveJob(ctx context.Context, c *Call) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := s.ask(c, "Remove job "+id+"?", "Remove it", "Keep it")
+	a := s.ask(c, "Remove job "+jsonview.Visible(id)+"?", "Remove it", "Keep it")
 	a.Final = true
 	a.Body = []string{"It is " + stateWord(string(st)) + ". Its data, traces and logs go with it, and so do its children. This cannot be undone."}
 	return question(a, map[string]any{"state": st}), nil
@@ -98,11 +99,12 @@ func (s *Server) removeJob(ctx context.Context, c *Call) (Result, error) {
 	if err := q.RemoveJob(ctx, id, true); err != nil {
 		return Result{}, left(id, err, st)
 	}
-	return Result{Message: "Removed job " + id + ".", Done: 1}, nil
+	return Result{Message: "Removed job " + jsonview.Visible(id) + ".", Done: 1}, nil
 }
 
 // notIn says that an act is not for a job in its present state.
 func notIn(id string, st keys.State, past string, allowed []keys.State) *Problem {
+	id = jsonview.Visible(id)
 	if st == keys.Unknown {
 		return problem(http.StatusNotFound, "No such job", "Job %s is in no state; it may have been removed.", id)
 	}
@@ -115,5 +117,5 @@ func left(id string, err error, st keys.State) error {
 	if p.Status != http.StatusConflict {
 		return err
 	}
-	return &Problem{Status: p.Status, Title: "Nothing was done", Detail: "Job " + id + " was left alone: " + reason(err, st) + ".", cause: err}
+	return &Problem{Status: p.Status, Title: "Nothing was done", Detail: "Job " + jsonview.Visible(id) + " was left alone: " + reason(err, st) + ".", cause: err}
 }

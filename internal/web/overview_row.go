@@ -7,6 +7,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
 	"bullpen/internal/web/chart"
+	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/templates"
 )
@@ -45,7 +46,7 @@ func (s *Server) queueBadges(q *monitor.Queue) []templates.BadgeView {
 
 func (s *Server) queueRow(r viewRequest, q *monitor.Queue) templates.QueueRow {
 	row := templates.QueueRow{
-		Name: q.Name, URL: s.links.queue(q.Queue), Health: healthLook(q.Health), Badges: s.queueBadges(q), Reason: q.Reason,
+		Name: jsonview.Visible(q.Name), URL: s.links.queue(q.Queue), Health: healthLook(q.Health), Badges: s.queueBadges(q), Reason: q.Reason,
 		Spark: sparkOf(q, r.now),
 	}
 	if q.Prefix != s.o.Prefix {

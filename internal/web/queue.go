@@ -9,6 +9,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
+	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/templates"
 )
@@ -24,8 +25,8 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 		return view{}, err
 	}
 	v := templates.QueuePage{
-		Crumbs: []templates.Crumb{{Label: "Overview", URL: s.links.to("/")}, {Label: q.Name}},
-		Name:   q.Name, Health: healthLook(q.Health), Badges: s.queueBadges(q),
+		Crumbs: []templates.Crumb{{Label: "Overview", URL: s.links.to("/")}, {Label: jsonview.Visible(q.Name)}},
+		Name:   jsonview.Visible(q.Name), Health: healthLook(q.Health), Badges: s.queueBadges(q),
 		Finding: q.Reason + ".", Say: queueSay(q), Aged: s.stale(r.snap, r.now),
 		Facts: s.queueFacts(q), Plots: s.queuePlots(q, r.now), Tabs: s.queueTabs(q, t),
 		List: s.jobList(ctx, r, q, t),
@@ -35,7 +36,7 @@ func (s *Server) queuePage(ctx context.Context, r viewRequest) (view, error) {
 	}
 	s.queueActs(r, q, &v)
 	return view{
-		title: q.Name + titleCount(q, t), nav: "/", content: templates.QueueView(v),
+		title: v.Name + titleCount(q, t), nav: "/", content: templates.QueueView(v),
 		live: []region{
 			{"head", templates.QueueHead(v)},
 			{"facts", templates.QueueFacts(v)},

@@ -3,6 +3,7 @@ package web
 import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
+	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/templates"
 )
@@ -62,7 +63,7 @@ func (s *Server) allActs(r viewRequest, q *monitor.Queue, st keys.State) []templ
 
 // rowAct is the act on one row.
 func (s *Server) rowAct(q *monitor.Queue, verb, id string) templates.Act {
-	a := templates.Act{Class: "quiet", URL: s.links.job(q.Queue, id, verb), About: id}
+	a := templates.Act{Class: "quiet", URL: s.links.job(q.Queue, id, verb), About: jsonview.Visible(id)}
 	switch verb {
 	case "promote":
 		a.Label, a.Icon = "Promote", "s-active"

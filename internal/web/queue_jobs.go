@@ -202,7 +202,7 @@ func jobHeads(how listing, st keys.State, asc bool, reverse string) []templates.
 
 // jobRow is one job of a list. Text that jobs brought is made visible: no control characters, no direction marks.
 func (s *Server) jobRow(r viewRequest, q *monitor.Queue, st keys.State, how listing, row engine.Row, mayAct bool) templates.JobRow {
-	out := templates.JobRow{ID: row.ID, URL: s.links.job(q.Queue, row.ID), Name: words.Unknown, Attempts: words.Unknown, Run: words.Unknown, Size: words.Unknown}
+	out := templates.JobRow{ID: row.ID, Shown: jsonview.Visible(row.ID), URL: s.links.job(q.Queue, row.ID), Name: words.Unknown, Attempts: words.Unknown, Run: words.Unknown, Size: words.Unknown}
 	if how.rowAct != "" && mayAct {
 		a := s.rowAct(q, how.rowAct, row.ID)
 		a.Disabled = row.Missing
