@@ -49,10 +49,14 @@ func addTrees(ctx context.Context, c call, text json.RawMessage) (ids []string, 
 		return nil, err
 	}
 	for i, flow := range flows {
-		if flow.Err != nil && len(flows) == 1 {
+		switch {
+		case flow.Err == nil:
+			ids = append(ids, flow.Job.ID)
+		case len(flows) == 1:
 			return nil, flow.Err
+		default:
+			ids = append(ids, trees[i].Options.ID)
 		}
-		ids = append(ids, or(trees[i].Options.ID, flow.Job.ID))
 	}
 	return ids, nil
 }

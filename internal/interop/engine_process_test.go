@@ -86,6 +86,10 @@ func (c call) meanwhile(ctx context.Context) error {
 		if err := errors.Join(json.Unmarshal(text, &what), json.Unmarshal(text, &inner.args)); err != nil {
 			return err
 		}
+		var err error
+		if inner.q, err = inner.queue(ctx); err != nil {
+			return err
+		}
 		if _, err := engineSteps[what.Op](ctx, inner); err != nil {
 			return fmt.Errorf("while the handler runs: %s: %w", what.Op, err)
 		}
