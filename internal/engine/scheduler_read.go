@@ -151,6 +151,15 @@ func (r *Repeat) overrule(record map[string]string) {
 	}
 }
 
+// PublicOptions returns the template's options as a JSON object with BullMQ's public names; {} if it has none.
+func (s Scheduler) PublicOptions() json.RawMessage {
+	public, err := publicOptions(s.RawOptions)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return public
+}
+
 // NextRuns lists the next n firings as seen from now, the pending one first, even if it is overdue. It is empty when
 // nothing will fire. The error says what is wrong with pattern or zone.
 func (s Scheduler) NextRuns(now time.Time, n int) ([]time.Time, error) {
