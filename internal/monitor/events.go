@@ -54,9 +54,9 @@ func usualPace() pace {
 // followers reads the event streams of all queues and keeps totals that survive restarts, removal of jobs and the
 // change of the reader (one replica per queue, by lease).
 //
-// What it costs: one connection that waits for events, at most five reads a second plus one per 500 entries, one commit
-// and one probe a second for each queue with events, one command a second for each queue that another replica reads,
-// two commands for each attempt that failed or was put back, and memory for maxJobs jobs.
+// What it costs: one connection that waits for events, at most five reads a second (40 while a stream is busy) plus one
+// per 500 entries, one commit and one probe a second for each queue with events, one command a second for each queue
+// that another replica reads, two commands for each attempt that failed or was put back, and memory for maxJobs jobs.
 type followers struct {
 	replica string
 	readers []*reader

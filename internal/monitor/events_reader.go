@@ -21,6 +21,9 @@ const (
 	maxReply   = 8 << 20 // bytes in all, as far as the size of the last entries foretells
 )
 
+// busyFor is how long a reader that met a full stream looks more often.
+const busyFor = time.Second
+
 // stopTimeout bounds the last writes of a reader that stops.
 const stopTimeout = 3 * time.Second
 
@@ -34,6 +37,7 @@ type reader struct {
 	table   *jobTable
 
 	nextHouse, nextRenew time.Time
+	busyUntil            time.Time
 	replicas             map[string][]string // live ones by prefix
 	entries              int64               // COUNT of the next read
 
@@ -85,8 +89,10 @@ func (r *reader) run(ctx context.Context) {
 		switch {
 		case err != nil:
 			sleep(ctx, r.o.pace.house)
-		case !full:
-			sleep(ctx, r.rest(r.o.clock().Sub(began)))
+		case full:
+			r.busyUntil = began.Add(busyFor)
+		default:
+			sleep(ctx, r.rest(began))
 		}
 	}
 	r.leave(context.WithoutCancel(ctx))
@@ -109,10 +115,15 @@ func (r *reader) leave(ctx context.Context) {
 	}
 }
 
-// rest is how long to wait after a round that took this long: many streams make a read dear, so it is done less often.
-func (r *reader) rest(took time.Duration) time.Duration {
+// rest is how long to wait after a round that began at a time: many streams make a read dear, so it is done less often;
+// a stream that was full a moment ago fills fast, so it is read more often.
+func (r *reader) rest(began time.Time) time.Duration {
 	pace := r.o.pace.read * time.Duration(1+len(r.streams)/500)
-	return max(0, pace-took)
+	now := r.o.clock()
+	if now.Before(r.busyUntil) {
+		pace /= 8
+	}
+	return max(0, pace-now.Sub(began))
 }
 
 func sleep(ctx context.Context, d time.Duration) {
