@@ -151,6 +151,8 @@ type printer struct {
 	// key is the name of the member whose value comes next.
 	key    string
 	hasKey bool
+	// onMask, if set, gets every masked value.
+	onMask func(name string, value []byte)
 }
 
 func (p *printer) run() {
@@ -212,7 +214,11 @@ func (p *printer) masked() bool {
 	if !hide {
 		return false
 	}
-	p.pos = p.valueEnd(p.pos)
+	start := p.pos
+	p.pos = p.valueEnd(start)
+	if p.onMask != nil {
+		p.onMask(p.key, p.raw[start:p.pos])
+	}
 	p.emit(Mask, MaskText)
 	return true
 }
