@@ -40,6 +40,7 @@ var (
 		{1, (*drawer).remove},
 		{1, (*drawer).sweep},
 		{2, (*drawer).again},
+		{4, (*drawer).batch},
 		{2, (*drawer).limit},
 		{3, (*drawer).tick},
 		{1, (*drawer).look},
@@ -284,6 +285,33 @@ func (d *drawer) limit() step {
 		return raw("DEL", "bull:q:limiter")
 	}
 	return makeStep("globalConcurrency", fields{"value": 0})
+}
+
+// batch does something to a few jobs in one script run of the engine.
+func (d *drawer) batch() step {
+	few := func(states ...string) (ids []string) {
+		for range rapid.IntRange(1, 4).Draw(d.t, "how many") {
+			ids = append(ids, d.job(states...))
+		}
+		slices.Sort(ids)
+		return slices.Compact(ids) // the queue names the refused by id
+	}
+	switch oneOf(d, "batch", "take", "complete", "bounce", "promote", "remove", "retry") {
+	case "complete":
+		return makeStep("completeMany", fields{"jobs": few("active"), "value": 1})
+	case "bounce":
+		return makeStep("moveToWaitMany", fields{"jobs": few("active")})
+	case "promote":
+		return makeStep("promoteMany", fields{"jobs": few("delayed")})
+	case "remove":
+		return makeStep("removeMany", fields{"jobs": few("wait", "active", "delayed", "failed")})
+	case "retry":
+		if d.common && d.priorityOf("failed") {
+			return d.tick()
+		}
+		return makeStep("retryMany", fields{"jobs": few("failed")})
+	}
+	return makeStep("takeMany", fields{"count": rapid.IntRange(1, 4).Draw(d.t, "count"), "worker": d.worker()})
 }
 
 func (d *drawer) pauseResume() step {
