@@ -205,6 +205,10 @@ func TestReplayThroughCrashes(t *testing.T) {
 	t.Parallel()
 	own := testredis.Start(t)
 	q := queueOn(t, own.Client(t), "p")
+	// With everysec the first crash could take back that the jobs failed.
+	if err := q.client.ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil {
+		t.Fatal(err)
+	}
 	const n = 300
 	ids, letters := bury(t, q, own.Options(), n, JobOptions{})
 	dead := deadQueue(t, q)
