@@ -184,6 +184,10 @@ func TestRowsAndIDs(t *testing.T) {
 	if _, err := q.IDs(ctx, keys.Unknown, 0, 1, time.Time{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("ids of no state = %v", err)
 	}
+	jobs, total, err := q.JobsIn(ctx, keys.Waiting, 0, 2, true)
+	if err != nil || total != 6 || len(jobs) != 2 || jobs[0].ID != next.ID || string(jobs[0].Data) != `"x"` {
+		t.Errorf("jobs = %v of %d, %v", jobs, total, err)
+	}
 	byID, err := q.RowsByID(ctx, []string{ids[3], "nowhere"})
 	if err != nil || len(byID) != 2 || byID[0].ID != ids[3] || byID[0].Missing || !byID[1].Missing {
 		t.Errorf("rows by id = %+v, %v", byID, err)

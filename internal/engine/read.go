@@ -27,6 +27,9 @@ func (q *Queue) Job(ctx context.Context, id string) (*Job, error) {
 
 // Jobs reads jobs whole in one round trip; the result has the order of ids and nil for those without a hash.
 func (q *Queue) Jobs(ctx context.Context, ids []string) ([]*Job, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	hashes := make([]*redis.MapStringStringCmd, len(ids))
 	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range ids {
@@ -44,6 +47,24 @@ func (q *Queue) Jobs(ctx context.Context, ids []string) ([]*Job, error) {
 		}
 	}
 	return jobs, nil
+}
+
+// JobsIn reads the jobs start..end (inclusive, 0-based, -1 = the last) of a state whole, and how many the state has in
+// all. asc: next to run or oldest first; otherwise newest first. Listed ids without a hash are left out.
+func (q *Queue) JobsIn(ctx context.Context, s keys.State, start, end int64, asc bool) ([]*Job, int64, error) {
+	rows, total, err := q.Rows(ctx, s, start, end, asc)
+	if err != nil {
+		return nil, 0, err
+	}
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	jobs, err := q.Jobs(ctx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.DeleteFunc(jobs, func(j *Job) bool { return j == nil }), total, nil
 }
 
 // State returns the state of a job, keys.Unknown if it is in none (lifecycle 9).
