@@ -46,9 +46,9 @@ var rules = map[string]rule{
 		ours:    []string{"internal/engine/..."},
 		modules: []string{goRedis, "github.com/standard-webhooks/standard-webhooks/libraries/go"},
 	},
-	"internal/livepolicy":    {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
-	"internal/monitor":       {ours: []string{"internal/engine/...", "internal/words"}, modules: []string{goRedis}},
-	"internal/monitor/rules": {ours: []string{"alerts", "internal/engine/...", "internal/monitor", "internal/words"}},
+	"internal/livepolicy":       {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
+	"internal/monitor":          {ours: []string{"internal/engine/...", "internal/monitor/...", "internal/words", "alerts"}, modules: []string{goRedis}},
+	"internal/monitor/alerting": {ours: []string{"alerts"}},
 	"internal/metrics": {
 		ours:    []string{"internal/engine/...", "internal/monitor", "internal/words"},
 		modules: []string{prometheus},
@@ -61,7 +61,7 @@ var rules = map[string]rule{
 	"internal/web": {
 		ours: []string{
 			"internal/engine", "internal/engine/keys", "internal/engine/policy", "internal/engine/cron", "internal/monitor",
-			"internal/monitor/rules", "internal/livepolicy",
+			"internal/monitor/alerting", "internal/livepolicy", "internal/failures", "internal/search", "internal/fold",
 			"internal/words", "internal/fold", "internal/failures", "internal/search", "internal/web/...", "templates", "static", "alerts", "docs/runbooks",
 		},
 		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ"},
@@ -80,6 +80,7 @@ var rules = map[string]rule{
 
 	// Only tests import these.
 	"internal/testredis": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
+	"internal/testnode":  {},
 	"internal/interop":   {},
 	"internal/browser":   {},
 	"internal/house":     {},
