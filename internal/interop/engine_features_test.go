@@ -202,8 +202,7 @@ func schedulerView(s engine.Scheduler) any {
 	put("limit", s.Repeat.Limit, s.Repeat.Limit != nil)
 	put("startDate", s.Repeat.StartDate.UnixMilli(), !s.Repeat.StartDate.IsZero())
 	put("endDate", s.Repeat.EndDate.UnixMilli(), !s.Repeat.EndDate.IsZero())
-	_, offset := s.Fields["offset"]
-	put("offset", s.Repeat.Offset.Milliseconds(), offset)
+	put("offset", json.RawMessage(s.Fields["offset"]), s.Fields["offset"] != "")
 	template := map[string]any{}
 	if s.Data != nil {
 		template["data"] = s.Data

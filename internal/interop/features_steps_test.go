@@ -2,7 +2,6 @@ package interop
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"bullpen/internal/engine"
@@ -162,11 +161,13 @@ func queueMetrics(ctx context.Context, c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	closed := int64(0)
+	if !m.ClosedUntil.IsZero() {
+		closed = m.ClosedUntil.UnixMilli()
+	}
 	return map[string]any{
-		"meta":  map[string]int64{"count": m.Count, "prevTS": m.ClosedUntil.UnixMilli(), "prevCount": m.ClosedCount},
+		"meta":  map[string]int64{"count": m.Count, "prevTS": closed, "prevCount": m.ClosedCount},
 		"data":  append([]int64{}, m.Minutes...),
 		"count": m.Kept,
 	}, nil
 }
-
-var _ = json.RawMessage(nil)
