@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -125,11 +127,19 @@ func (p *tab) middle(what, script string) []float64 {
 	}
 }
 
-// press presses keys one after the other.
+// press presses keys one after the other. The browser makes the characters out of them, unless the page forbids it.
 func (p *tab) press(keys ...string) {
 	p.t.Helper()
-	for _, k := range keys {
-		p.do(chromedp.KeyEvent(k))
+	for _, text := range keys {
+		k := kb.Keys[[]rune(text)[0]]
+		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+			e := input.DispatchKeyEventParams{Type: kind, Key: k.Key, Code: k.Code, WindowsVirtualKeyCode: k.Windows, NativeVirtualKeyCode: k.Native}
+			if kind == input.DispatchKeyEventTypeKeyDown && k.Print {
+				e.Text, e.UnmodifiedText = k.Text, k.Unmodified
+			}
+			_, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, e)
+			require.NoError(p.t, err)
+		}
 	}
 }
 
