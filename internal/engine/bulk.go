@@ -59,6 +59,14 @@ func (q *Queue) Remove(ctx context.Context, ids []string, children bool) (done [
 	})
 }
 
+// RemoveFrom is Remove for jobs in one state: those in another state by now, or in none, are refused with ErrWrongState.
+func (q *Queue) RemoveFrom(ctx context.Context, s keys.State, ids []string, children bool) (done []string, refused []Refusal, err error) {
+	act := act{verb: "remove jobs", command: "removeJob", state: string(s)}
+	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
+		return q.runner.RemoveFrom(ctx, q.target, s, batch, children)
+	})
+}
+
 // RemoveJob is Remove for one job.
 func (q *Queue) RemoveJob(ctx context.Context, id string, children bool) error {
 	return single(q.Remove(ctx, []string{id}, children))

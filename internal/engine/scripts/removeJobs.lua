@@ -2,18 +2,22 @@
 -- 8.16, features 2.9).
 --
 -- KEYS[1]  meta of the queue
--- ARGV     legacy pause, with children (1/0), number of ids, these
+-- ARGV     legacy pause, with children (1/0), state the jobs must be in ("" for any), number of ids, these
 --
 -- Reply    codes of the jobs
--- Codes    0 done, also if there was nothing; -8 current iteration of a scheduler; -20 held by a worker, it or an
+-- Codes    0 done, also if there was nothing; -3 in another state, or in none; -8 current iteration of a scheduler; -20 held by a worker, it or an
 --            unfinished job below it; -30 damaged keys
 -- Events   removed; waiting of a parent
 
+-- include: state
 -- include: tree
 
-local children = flag()
+local children, state = flag(), text()
 
 local function remove(id)
+  if state ~= "" and not isInState(base, id, state) then
+    return -3
+  end
   if isCurrentIteration(base, id) then
     return -8
   end

@@ -41,6 +41,40 @@ func TestRemoveFromEveryState(t *testing.T) {
 	}
 }
 
+// TestRemoveFromOneState: what has moved on stays.
+func TestRemoveFromOneState(t *testing.T) {
+	t.Parallel()
+	homes := map[keys.State]string{
+		keys.Waiting: "LPUSH q:wait a", keys.Active: "LPUSH q:active a", keys.Delayed: "ZADD q:delayed 1 a",
+		keys.Prioritized: "ZADD q:prioritized 1 a", keys.Completed: "ZADD q:completed 1 a", keys.Failed: "ZADD q:failed 1 a",
+		keys.WaitingChildren: "ZADD q:waiting-children 1 a",
+	}
+	for is, home := range homes {
+		s := newSpace(t)
+		s.job("a")
+		s.seed(home)
+		before := s.dump()
+		for asked := range homes {
+			if asked == is {
+				continue
+			}
+			codes, err := s.run.RemoveFrom(t.Context(), s.q, asked, []string{"a", "nobody"}, true)
+			require.NoError(t, err)
+			require.Equal(t, []scripts.Code{scripts.WrongState, scripts.WrongState}, codes, "%s asked as %s", is, asked)
+		}
+		s.want(before)
+		codes, err := s.run.RemoveFrom(t.Context(), s.q, is, []string{"a"}, true)
+		require.NoError(t, err)
+		require.Equal(t, ok(1), codes, is)
+	}
+	s := newSpace(t)
+	s.job("held")
+	s.seed("LPUSH q:paused held")
+	codes, err := s.run.RemoveFrom(t.Context(), s.q, keys.Waiting, []string{"held"}, false)
+	require.NoError(t, err)
+	require.Equal(t, ok(1), codes, "the list of BullMQ 5 for paused queues is waiting too")
+}
+
 func TestRemoveRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)

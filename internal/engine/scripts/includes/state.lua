@@ -23,3 +23,13 @@ local function stateOf(base, id)
   end
   return "unknown"
 end
+
+-- isInState tells whether a job is in one state, without looking at the others.
+local function isInState(base, id, state)
+  if state == "waiting" then
+    return isInList(base .. "wait", id) or isInList(base .. "paused", id)
+  elseif state == "active" then
+    return isInList(base .. "active", id)
+  end
+  return call("ZSCORE", base .. state, id) and true or false
+end
