@@ -25,6 +25,8 @@ type List struct {
 	Oldest bool
 	// IDs, if set, are the jobs to look at, instead of those the state has now.
 	IDs []string
+	// Until leaves out ended jobs that ended later; the zero time leaves out none.
+	Until time.Time
 }
 
 func (l List) name() string { return l.Queue.Qualified() }

@@ -109,6 +109,9 @@ func TestScanOfMany(t *testing.T) {
 	require.Len(t, found, 1001)
 	require.EqualValues(t, 1001, out.Looked, "the time is a range of the set, not a condition on each job")
 
+	found, _ = ids(t, "finished:>10:00:50", []List{{Queue: q, State: keys.Failed, Until: epoch.Add(50*time.Second + 4*time.Millisecond)}}, nil, Limits{})
+	require.Len(t, found, 4, "what ended later is left out")
+
 	_, out = ids(t, "data.n:1", lists, nil, Limits{Rows: 100_000, Payload: 1 << 10, Bytes: 50_000})
 	require.LessOrEqual(t, out.Bytes, int64(50_000))
 	require.Less(t, out.Looked, int64(5000))

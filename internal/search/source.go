@@ -24,7 +24,8 @@ func sourceOf(l List, q *Query) source {
 		return givenIDs(l)
 	case l.State == keys.Completed || l.State == keys.Failed:
 		from, to := q.Ended()
-		return byTime(l, from, to)
+		bound := times{to: l.Until}.and(times{from, to})
+		return byTime(l, bound.from, bound.to)
 	}
 	return byPlace(l)
 }
