@@ -13,6 +13,8 @@ const processors = {
   fail: async () => {
     throw new Error('always fails');
   },
+  // sum adds what the children gave to the job's own number.
+  sum: async job => Object.values(await job.getChildrenValues()).reduce((a, b) => a + b, job.data.n),
   flaky: async job => {
     if (job.attemptsMade < job.data.failures) throw new Error(`failure ${job.attemptsMade + 1}`);
     return { after: job.attemptsMade };
