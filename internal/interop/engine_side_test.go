@@ -135,7 +135,8 @@ func asStepError(err error) error {
 		return refused
 	case errors.As(err, &code) && code.Code > -20:
 		return &stepError{Code: code.Code, Message: code.Message}
-	case errors.As(err, &code), errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrActiveJobs):
+	case errors.As(err, &code), errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrActiveJobs),
+		errors.Is(err, engine.ErrLegacyScheduler):
 		return &stepError{Message: err.Error()}
 	}
 	return err
