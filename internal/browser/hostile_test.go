@@ -98,10 +98,8 @@ func TestHugeJobStaysOutOfThePages(t *testing.T) {
 	p.sees("31 MB")
 	require.Less(t, p.weight(), 50<<10, "a list with a job of 45 MB")
 
-	before := time.Now()
 	p.open("/queues/mail/jobs/huge")
 	p.sees("huge")
-	require.Less(t, time.Since(before), 5*time.Second)
 	require.Less(t, p.weight(), 300<<10, "the page of a job of 45 MB")
 	file := must[string](p, `document.querySelector('main a[download][href*="data"]').href`)
 	res, err := http.Get(file)

@@ -237,7 +237,7 @@ func TestCommandTimeLimit(t *testing.T) {
 		_, _, err := sh(t, t.Context(), script, CommandOptions{Policy: limit, KillAfter: 300 * time.Millisecond})
 		require.Equal(t, "failed: "+want, outcome(err), script)
 		require.ErrorContains(t, err, "timed out")
-		require.Less(t, time.Since(start), 5*time.Second)
+		require.Less(t, time.Since(start), 30*time.Second, "it must not wait for the sleep of 60 s")
 	}
 }
 
@@ -271,7 +271,7 @@ func TestCommandLeavesNoGrandchildren(t *testing.T) {
 		start := time.Now()
 		_, n, _ := sh(t, t.Context(), script, CommandOptions{Policy: policy.Policy{Timeout: 500 * time.Millisecond}})
 		eventually(t, func() bool { return !alive(t, n) })
-		require.Less(t, time.Since(start), 4*time.Second)
+		require.Less(t, time.Since(start), 30*time.Second, "it must not wait for the sleep of 60 s")
 	}
 }
 
@@ -279,10 +279,10 @@ func TestCommandLeavesNoGrandchildren(t *testing.T) {
 func TestCommandEndsThoughItsPipesStayOpen(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
-	result, n, err := sh(t, t.Context(), `setsid sleep 20 & echo "pid $!"; echo '{"result":1}'; sleep 0.2`, CommandOptions{})
+	result, n, err := sh(t, t.Context(), `setsid sleep 60 & echo "pid $!"; echo '{"result":1}'; sleep 0.2`, CommandOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "1", result)
-	require.Less(t, time.Since(start), 10*time.Second)
+	require.Less(t, time.Since(start), 30*time.Second)
 	for _, row := range n.rows {
 		var pid int
 		if s, ok := strings.CutPrefix(row, "pid "); ok && json.Unmarshal([]byte(s), &pid) == nil {
@@ -346,7 +346,7 @@ func TestCommandIsKilledWhenItsContextEnds(t *testing.T) {
 	start := time.Now()
 	_, n, err := sh(t, ctx, `trap '' TERM; echo "pid $$"; while :; do sleep 1; done`, CommandOptions{})
 	require.ErrorIs(t, err, lost)
-	require.Less(t, time.Since(start), 3*time.Second)
+	require.Less(t, time.Since(start), 30*time.Second)
 	require.False(t, alive(t, n))
 }
 

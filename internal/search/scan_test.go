@@ -116,10 +116,8 @@ func TestScanOfMany(t *testing.T) {
 	require.LessOrEqual(t, out.Bytes, int64(50_000))
 	require.Less(t, out.Looked, int64(5000))
 
-	start := time.Now()
 	_, out = ids(t, "data.customer.id:7", lists, nil, Limits{Time: 200 * time.Millisecond})
 	require.NotNil(t, out.Next)
-	require.Less(t, time.Since(start), 3*time.Second)
 
 	found, out = ids(t, "data.customer.id:7 and attempts:3", lists, nil, Limits{})
 	require.Len(t, found, 1000)

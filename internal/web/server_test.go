@@ -230,11 +230,9 @@ func TestServeAndShutdownWithAStreamOpen(t *testing.T) {
 	res, err := http.Get("http://" + l.Addr().String() + "/live?topics=/")
 	require.NoError(t, err)
 	defer res.Body.Close()
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, b.Shutdown(ctx))
-	require.Less(t, time.Since(start), 2*time.Second)
 	require.NoError(t, <-served)
 	http.DefaultClient.CloseIdleConnections()
 }
