@@ -18,6 +18,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
+	"bullpen/internal/monitor/alerting"
 	"bullpen/internal/testredis"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +37,8 @@ type fakeMonitor struct {
 	subs      map[chan *monitor.Snapshot]bool
 	refreshed int
 	policies  map[keys.Queue]policy.Policy
+	statuses  []alerting.Status
+	readings  map[int]alerting.Reading
 }
 
 func newFakeMonitor(queues ...*monitor.Queue) *fakeMonitor {
@@ -64,6 +67,13 @@ func (f *fakeMonitor) Subscribe() (<-chan *monitor.Snapshot, func()) {
 }
 
 func (f *fakeMonitor) Policy(q keys.Queue) policy.Policy { return f.policies[q].WithDefaults() }
+
+func (f *fakeMonitor) Alerts() []alerting.Status { return f.statuses }
+
+func (f *fakeMonitor) AlertReading(i int) (alerting.Reading, bool) {
+	r, ok := f.readings[i]
+	return r, ok
+}
 
 func (f *fakeMonitor) Refresh() {
 	f.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/monitor"
+	"bullpen/internal/monitor/alerting"
 )
 
 // Monitor is what the pages need of the collector.
@@ -22,6 +23,9 @@ type Monitor interface {
 	Subscribe() (ch <-chan *monitor.Snapshot, cancel func())
 	Policy(q keys.Queue) policy.Policy
 	Refresh()
+	// Alerts has the state of every alert rule, AlertReading the figure of the i-th of them nearest to its limit.
+	Alerts() []alerting.Status
+	AlertReading(i int) (alerting.Reading, bool)
 }
 
 // Options configure New.

@@ -17,7 +17,7 @@ var navigation = []struct {
 	{label: "Schedulers", path: "/schedulers", key: "s"},
 	{label: "Workers", path: "/workers", key: "w"},
 	{label: "Redis", path: "/redis", key: "r"},
-	{label: "Alerts", path: "/alerts", key: "t"},
+	{label: "Alerts", path: "/alerts", key: "t", mark: firingMark},
 	{label: "Operations", path: "/operations", key: "p", mark: runningMark},
 	{label: "Activity", path: "/activity", key: "a"},
 }
@@ -29,6 +29,9 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue": s.queuePage,
 
 		"/queues/:queue/jobs/:id": s.jobPage,
+
+		"/alerts":          s.alertsPage,
+		"/runbooks/:alert": s.runbookPage,
 
 		"/operations":     s.operationsPage,
 		"/operations/:op": s.operationPage,
