@@ -24,13 +24,15 @@ const (
 	shortestPause = 50 * time.Millisecond
 	longestPause  = 5 * time.Second
 	logInterval   = 30 * time.Second
+	// flapInterval is the time between lines about failures that each pass at once.
+	flapInterval = 2 * time.Second
 )
 
 // failed notes a failure and returns how long to wait before the next try. The first failure is logged, then one line
-// every half minute.
+// every half minute; a connection that fails again and again after short successes gets one line every two seconds.
 func (t *trouble) failed(ctx context.Context, what string, err error) time.Duration {
 	t.failures++
-	if t.failures == 1 || time.Since(t.logged) > logInterval {
+	if since := time.Since(t.logged); since > logInterval || t.failures == 1 && since > flapInterval {
 		t.logged = time.Now()
 		level := t.level
 		if isReply(err) {
