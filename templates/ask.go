@@ -9,6 +9,8 @@ type Ask struct {
 	Warning string
 	Samples []Sample
 	LeftOut []Sample
+	// Lists are further lists under titles of their own; their texts wrap.
+	Lists []AskList
 	// Note stands before the buttons' line: what it means for the queue.
 	Note string
 	// Hint stands beside the buttons.
@@ -28,6 +30,12 @@ type Ask struct {
 	Problem string
 	// Unconfirmed leaves out the answer: sending the form leads to the next question.
 	Unconfirmed bool
+}
+
+// AskList is a list under a title.
+type AskList struct {
+	Title string
+	Items []Sample
 }
 
 // Sample is a line of a list: an id, words, and a figure or time at its end.

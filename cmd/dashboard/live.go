@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
@@ -27,16 +28,26 @@ func (s *server) buildLive() (err error) {
 
 // livePolicies makes what changes policies at run time.
 func (s *server) livePolicies() (*livepolicy.Store, error) {
-	declared := s.declared()
 	return livepolicy.New(livepolicy.Options{
-		Client: s.store.Client(), Queue: s.queue, TwoPeople: s.config.Approval == "two",
-		File: func(q keys.Queue) policy.Policy {
-			if p, ok := declared[q]; ok {
-				return p
-			}
-			return s.config.Defaults
-		},
+		Client: s.store.Client(), Queue: s.queue, TwoPeople: s.config.Approval == "two", File: s.configured,
 	})
+}
+
+// configured returns the policy a queue has before anything is changed live, and where that is written.
+func (s *server) configured(q keys.Queue) (p policy.Policy, name string) {
+	file := "no file"
+	if s.config.File != "" {
+		file = filepath.Base(s.config.File)
+	}
+	if named, ok := s.config.Queues[q]; ok {
+		return named.Policy, file
+	}
+	if s.demo != nil {
+		if p, ok := s.demo.Policies()[q]; ok {
+			return p, "the demo"
+		}
+	}
+	return s.config.Defaults, "defaults of " + file
 }
 
 // adopt lets the running workers of a queue act by the policy that is in force now.
@@ -51,7 +62,8 @@ func (w *workforce) adopt(q keys.Queue) {
 // apply lets the workers of a queue in a pool act by the policy that is in force now.
 func (w *workforce) apply(pool *processor.Pool, q keys.Queue) {
 	s := w.server
-	p, changed := s.live.Over(q, s.declared()[q])
+	file, _ := s.configured(q)
+	p, changed := s.live.Over(q, file)
 	if len(pool.Workers(q)) == 0 || !changed && w.pool.Load() == nil {
 		return // there is nobody, or they were made by their file's policy and that is it
 	}

@@ -45,7 +45,7 @@ func newBench(t *testing.T, two bool) *bench {
 	b.queue, err = open(b.q)
 	require.NoError(t, err)
 	b.Store, err = livepolicy.New(livepolicy.Options{
-		Client: b.client, File: func(keys.Queue) policy.Policy { return b.file }, Queue: open, TwoPeople: two,
+		Client: b.client, File: func(keys.Queue) (policy.Policy, string) { return b.file, "bullpen.yaml" }, Queue: open, TwoPeople: two,
 		Clock: func() time.Time { return b.now },
 	})
 	require.NoError(t, err)

@@ -50,6 +50,11 @@ func InForce(p policy.Policy, f Found) policy.Policy {
 	return p
 }
 
+// Effect tells what is in force now and what would be with other live values. found is what the meta hash holds now.
+func (r *Record) Effect(values Values, file policy.Policy, found Found) (before, after policy.Policy) {
+	return InForce(r.Live.Over(file), found), InForce(values.Over(file), r.foundAfter(values, file, found))
+}
+
 // foundAfter is what the meta hash will hold once values are live.
 func (r *Record) foundAfter(values Values, file policy.Policy, now Found) Found {
 	next := Record{Live: values, Found: r.Found}

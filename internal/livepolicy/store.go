@@ -51,8 +51,9 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 type Options struct {
 	// Client talks to the Redis that holds the queues. Required; it stays the caller's to close.
 	Client redis.UniversalClient
-	// File returns the policy of a queue as the configuration has it, unset fields unset. Required.
-	File func(keys.Queue) policy.Policy
+	// File returns the policy of a queue as the configuration has it, unset fields unset, and what people call that
+	// configuration ("bullpen.yaml"). Required.
+	File func(keys.Queue) (p policy.Policy, name string)
 	// Queue opens the engine's queue, to pause and to resume it. Required.
 	Queue func(keys.Queue) (*engine.Queue, error)
 	// TwoPeople says that whoever proposed a change may not approve it.
@@ -78,8 +79,8 @@ func New(o Options) (*Store, error) {
 // TwoPeople reports whether whoever proposed a change may not approve it.
 func (s *Store) TwoPeople() bool { return s.o.TwoPeople }
 
-// File returns the policy of a queue as the configuration has it, unset fields unset.
-func (s *Store) File(q keys.Queue) policy.Policy { return s.o.File(q) }
+// File returns the policy of a queue as the configuration has it, unset fields unset, and that configuration's name.
+func (s *Store) File(q keys.Queue) (p policy.Policy, name string) { return s.o.File(q) }
 
 // Read returns the record of a queue, an empty one if its policy was never changed.
 func (s *Store) Read(ctx context.Context, q keys.Queue) (*Record, error) {
@@ -123,7 +124,7 @@ func (s *Store) Propose(ctx context.Context, q keys.Queue, c Change) (*Proposal,
 		c.Pause = nil
 	}
 	return s.open(ctx, q, func(r *Record) (Proposal, error) {
-		return Proposal{By: c.By, Why: c.Why, Values: r.Live.with(c.Values), Pause: c.Pause}, nil
+		return Proposal{By: c.By, Why: c.Why, Values: r.Live.With(c.Values), Pause: c.Pause}, nil
 	})
 }
 
@@ -168,11 +169,11 @@ func (s *Store) open(ctx context.Context, q keys.Queue, build func(*Record) (Pro
 		if strings.TrimSpace(p.Why) == "" {
 			return nil, ErrNoReason
 		}
-		file := s.o.File(q)
+		file, _ := s.o.File(q)
 		if err := check(p.Values.Over(file)); err != nil {
 			return nil, err
 		}
-		p.Changes = Differences(InForce(r.Live.Over(file), found), InForce(p.Values.Over(file), r.foundAfter(p.Values, file, found)))
+		p.Changes = Differences(r.Effect(p.Values, file, found))
 		if p.Pause != nil {
 			p.Changes = append(p.Changes, Difference{"paused", yesNo(!*p.Pause), yesNo(*p.Pause)})
 		}
@@ -218,7 +219,7 @@ func (s *Store) Approve(ctx context.Context, q keys.Queue, number int64, by stri
 	if err != nil {
 		return nil, fmt.Errorf("approve proposal %d for %s: %w", number, q.Name, err)
 	}
-	file := s.o.File(q)
+	file, _ := s.o.File(q)
 	var before Values
 	r, err := s.update(ctx, q, func(r *Record, found Found) (meta, error) {
 		if err := s.mayApprove(r, number, by); err != nil {

@@ -88,8 +88,8 @@ func set[T any](to, from *T) {
 	}
 }
 
-// with returns v with the fields that change sets.
-func (v Values) with(change Values) Values {
+// With returns v with the fields that change sets.
+func (v Values) With(change Values) Values {
 	pick(&v.Concurrency, change.Concurrency)
 	pick(&v.GlobalConcurrency, change.GlobalConcurrency)
 	pick(&v.Limiter, change.Limiter)
@@ -128,6 +128,42 @@ func (v Values) Has(field string) bool {
 		return v.KeepFailed != nil
 	}
 	return false
+}
+
+// Between returns the values that lead from one policy to another.
+func Between(before, after policy.Policy) Values {
+	var v Values
+	for _, d := range Differences(before, after) {
+		v.take(d.Field, after)
+	}
+	return v
+}
+
+// take sets one field to what a policy says.
+func (v *Values) take(field string, p policy.Policy) {
+	keep := func(k policy.Keep) *Keep {
+		if !k.Set {
+			k.Count = -1
+		}
+		return &Keep{Count: k.Count, Age: Span(k.Age), Limit: k.Limit}
+	}
+	switch field {
+	case "concurrency":
+		v.Concurrency = &p.Concurrency
+	case "global_concurrency":
+		v.GlobalConcurrency = &p.GlobalConcurrency
+	case "limiter":
+		v.Limiter = &Limiter{Max: p.Limiter.Max, Duration: Span(p.Limiter.Duration), Scope: p.Limiter.Scope}
+	case "attempts":
+		v.Attempts = &p.Attempts
+	case "backoff":
+		b := p.Backoff
+		v.Backoff = &Backoff{Type: b.Type, Delay: Span(b.Delay), Max: Span(b.Max), Jitter: b.Jitter}
+	case "keep_completed":
+		v.KeepCompleted = keep(p.KeepCompleted)
+	case "keep_failed":
+		v.KeepFailed = keep(p.KeepFailed)
+	}
 }
 
 // Difference is one setting before and after a change, by its name in the file and in words.

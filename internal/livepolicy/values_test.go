@@ -74,3 +74,16 @@ func TestValuesSurviveStorage(t *testing.T) {
 		KeepCompleted: policy.Keep{Set: true, Count: 100, Limit: 5}, KeepFailed: policy.Keep{Set: true, Count: -1, Age: time.Hour},
 	}, got)
 }
+
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	before := policy.Policy{Concurrency: 4, Attempts: 3, KeepFailed: policy.Keep{Set: true, Count: 5}}
+	after := before
+	after.Limiter, after.KeepFailed = policy.Limiter{Max: 9, Duration: time.Second, Scope: "worker"}, policy.Keep{}
+	v := livepolicy.Between(before, after)
+	require.Equal(t, livepolicy.Values{
+		Limiter: &livepolicy.Limiter{Max: 9, Duration: livepolicy.Span(time.Second), Scope: "worker"}, KeepFailed: &livepolicy.Keep{Count: -1},
+	}, v)
+	require.Empty(t, livepolicy.Differences(after, v.Over(before)))
+	require.True(t, livepolicy.Between(after, after).Empty())
+}

@@ -59,18 +59,16 @@ func (n Need) Advise() Advice {
 // whole rounds up to at least 1. What is a whole number but for the last bits of a division stays that number.
 func whole(f float64) int { return max(int(math.Ceil(f-1e-9)), 1) }
 
-// limiterFor is a limiter for a rate per second: as short as lets whole numbers say it, at most a minute.
+// limiterFor is a limiter for a rate per second, never above it: in the shortest window in which a whole number of starts
+// is no more than 2 % below.
 func limiterFor(rate float64) (most int, d time.Duration) {
-	for _, seconds := range []float64{1, 2, 4, 5, 10, 20, 30} {
-		if n := rate * seconds; n >= 1 && math.Abs(n-math.Round(n)) < 1e-6 {
-			return int(math.Round(n)), time.Duration(seconds) * time.Second
+	for _, seconds := range []float64{1, 2, 4, 5, 10, 20, 30, 60} {
+		if n := math.Floor(rate*seconds + 1e-6); n >= 1 && n >= 0.98*rate*seconds {
+			return int(n), time.Duration(seconds) * time.Second
 		}
 	}
-	if rate >= 1 {
-		return int(rate), time.Second
-	}
 	if n := rate * 60; n >= 1 {
-		return int(n + 1e-6), time.Minute
+		return int(n), time.Minute
 	}
 	return 1, time.Duration(math.Ceil(1/rate)) * time.Second
 }

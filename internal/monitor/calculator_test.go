@@ -62,8 +62,8 @@ func TestAdvise(t *testing.T) {
 func TestWindowsNeverAllowMore(t *testing.T) {
 	t.Parallel()
 	tests := map[float64]string{
-		50: "50 per 1s", 7.5: "15 per 2s", 0.25: "1 per 4s", 33.4: "167 per 5s", 3.3333: "3 per 1s", 0.1: "1 per 10s",
-		1.0 / 60: "1 per 1m0s", 0.011: "1 per 1m31s", 0.19: "11 per 1m0s",
+		50: "50 per 1s", 7.5: "15 per 2s", 0.25: "1 per 4s", 33.4: "33 per 1s", 3.3333: "33 per 10s", 3.24: "16 per 5s", 0.1: "1 per 10s",
+		1.0 / 60: "1 per 1m0s", 0.011: "1 per 1m31s", 0.19: "11 per 1m0s", 0.02: "1 per 1m0s",
 	}
 	for rate, want := range tests {
 		most, d := limiterFor(rate)

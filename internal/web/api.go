@@ -27,6 +27,7 @@ func (s *Server) apiReads() map[string]apiFunc {
 		"/queues/:queue":           s.apiQueue,
 		"/queues/:queue/jobs":      s.apiJobs,
 		"/queues/:queue/jobs/:id":  s.apiJob,
+		"/queues/:queue/policy":    s.apiPolicy,
 		"/operations":              s.apiOperations,
 		"/operations/:op":          s.apiOperation,
 		"/operations/:op/refusals": s.apiRefusals,

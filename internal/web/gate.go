@@ -138,11 +138,11 @@ func movedOn(call *Call, now string) *Problem {
 
 // stateWord is a state of a job or queue inside a sentence.
 func stateWord(name string) string {
-	switch name {
-	case running, limited, unlimited:
-		return name
+	look := templates.StateOf(name)
+	if look.Label == "Unknown" {
+		return name // a state that is no job's
 	}
-	return strings.ToLower(templates.StateOf(name).Label)
+	return strings.ToLower(look.Label)
 }
 
 // explain answers a failed act: a notice on the page it came from, or a problem document.

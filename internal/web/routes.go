@@ -29,6 +29,7 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue": s.queuePage,
 
 		"/queues/:queue/jobs/:id": s.jobPage,
+		"/queues/:queue/policy":   s.policyPage,
 
 		"/alerts":          s.alertsPage,
 		"/runbooks/:alert": s.runbookPage,
