@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -22,8 +23,10 @@ type JobSpec struct {
 // An id that exists, and a deduplication id that is held, make no new job: the returned one has Existing set
 // (lifecycle 8.1.1, features 3). A *FieldError says what was refused before anything was written. After a broken
 // connection the job may have been added; only an id of the caller's own makes it safe to repeat the call.
-func (q *Queue) Add(ctx context.Context, name string, data any, o JobOptions) (*Job, error) {
-	n, err := q.prepare(JobSpec{name, data, o}, false)
+func (q *Queue) Add(ctx context.Context, name string, data any, o JobOptions) (j *Job, err error) {
+	ctx, span := q.span(ctx, SpanProducer, "add", q.Name+"."+name, slog.String(attrJobName, name))
+	defer func() { span.End(err) }()
+	n, err := q.prepare(JobSpec{name, data, q.carry(ctx, o, !q.traced())}, false)
 	if err != nil {
 		return nil, fmt.Errorf("add job to %s: %w", q.Name, err)
 	}
@@ -31,22 +34,29 @@ func (q *Queue) Add(ctx context.Context, name string, data any, o JobOptions) (*
 	if err != nil {
 		return nil, fmt.Errorf("add job to %s: %w", q.Name, err)
 	}
+	span.SetAttributes(slog.String(attrJobID, jobs[0].ID))
 	return jobs[0], nil
 }
 
 // AddBulk adds many jobs in as few round trips as possible; the result has the order of specs. Nothing is written when
 // one of them is refused. A job whose parent does not exist, or that belongs to another living parent, is nil in the
 // result and part of the error; the others are added.
-func (q *Queue) AddBulk(ctx context.Context, specs []JobSpec) ([]*Job, error) {
+func (q *Queue) AddBulk(ctx context.Context, specs []JobSpec) (jobs []*Job, err error) {
+	ctx, span := q.span(ctx, SpanProducer, "addBulk", q.Name, slog.Int(attrBulkCount, len(specs)))
+	defer func() { span.End(err) }()
+	if q.traced() {
+		span.SetAttributes(nameList(specs))
+	}
 	prepared := make([]scripts.NewJob, len(specs))
 	for i, spec := range specs {
+		spec.Options = q.carry(ctx, spec.Options, true)
 		n, err := q.prepare(spec, true)
 		if err != nil {
 			return nil, fmt.Errorf("add jobs to %s: job %d: %w", q.Name, i, err)
 		}
 		prepared[i] = n
 	}
-	jobs, err := q.add(ctx, prepared)
+	jobs, err = q.add(ctx, prepared)
 	if err != nil {
 		return jobs, fmt.Errorf("add jobs to %s: %w", q.Name, err)
 	}

@@ -16,7 +16,9 @@ import (
 const manualLimit = scripts.ManualLimit
 
 // Pause stops all workers of the queue from taking jobs; running ones go on (lifecycle 8.2).
-func (q *Queue) Pause(ctx context.Context) error {
+func (q *Queue) Pause(ctx context.Context) (err error) {
+	ctx, end := q.begin(ctx, "pause")
+	defer end(&err)
 	if err := q.runner.Pause(ctx, q.target); err != nil {
 		return fmt.Errorf("pause %s: %w", q.Name, err)
 	}
@@ -24,7 +26,9 @@ func (q *Queue) Pause(ctx context.Context) error {
 }
 
 // Resume undoes Pause (lifecycle 8.3).
-func (q *Queue) Resume(ctx context.Context) error {
+func (q *Queue) Resume(ctx context.Context) (err error) {
+	ctx, end := q.begin(ctx, "resume")
+	defer end(&err)
 	if err := q.runner.Resume(ctx, q.target); err != nil {
 		return fmt.Errorf("resume %s: %w", q.Name, err)
 	}
@@ -41,7 +45,9 @@ func (q *Queue) IsPaused(ctx context.Context) (bool, error) {
 }
 
 // Drain removes waiting and prioritized jobs, and delayed ones if asked (lifecycle 8.17).
-func (q *Queue) Drain(ctx context.Context, delayed bool) error {
+func (q *Queue) Drain(ctx context.Context, delayed bool) (err error) {
+	ctx, end := q.begin(ctx, "drain")
+	defer end(&err)
 	if err := q.runner.Drain(ctx, q.target, delayed); err != nil {
 		return fmt.Errorf("drain %s: %w", q.Name, err)
 	}
@@ -56,7 +62,9 @@ var (
 
 // Obliterate deletes the queue and everything in it. The queue is paused first and, on refusal, stays paused.
 // ErrActiveJobs if jobs are active, unless forced; ErrNotPaused if it was resumed meanwhile (lifecycle 8.19).
-func (q *Queue) Obliterate(ctx context.Context, force bool) error {
+func (q *Queue) Obliterate(ctx context.Context, force bool) (err error) {
+	ctx, end := q.begin(ctx, "obliterate")
+	defer end(&err)
 	if err := q.Pause(ctx); err != nil {
 		return err
 	}
@@ -75,7 +83,9 @@ func (q *Queue) Obliterate(ctx context.Context, force bool) error {
 
 // RateLimit stops every worker of the queue for d (manual limit, lifecycle 4.2); RemoveRateLimit lifts it. It replaces
 // the limiter's present window. BullMQ's own workers obey it only if they have a limiter.
-func (q *Queue) RateLimit(ctx context.Context, d time.Duration) error {
+func (q *Queue) RateLimit(ctx context.Context, d time.Duration) (err error) {
+	ctx, end := q.begin(ctx, "rateLimit")
+	defer end(&err)
 	if d < time.Millisecond {
 		return invalid("duration", "a rate limit lasts at least a millisecond")
 	}

@@ -27,6 +27,7 @@ type attempt struct {
 	// refused counts how often Redis answered the transition with an error of its own.
 	refused int
 	fault   error // why Redis would not take the end of the attempt
+	span    *attemptSpan
 }
 
 func (a *attempt) lock() scripts.Lock { return scripts.Lock{ID: a.job.ID, Token: a.job.token} }

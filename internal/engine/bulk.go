@@ -74,11 +74,13 @@ func (q *Queue) RemoveJob(ctx context.Context, id string, children bool) error {
 
 // Clean removes jobs of a state older than grace, at most limit (0 = all of them), and returns their ids
 // (lifecycle 8.18). On an error, the ids already removed are returned with it.
-func (q *Queue) Clean(ctx context.Context, s keys.State, grace time.Duration, limit int) ([]string, error) {
+func (q *Queue) Clean(ctx context.Context, s keys.State, grace time.Duration, limit int) (ids []string, err error) {
+	ctx, end := q.begin(ctx, "clean")
+	defer end(&err)
 	if grace < 0 || limit < 0 {
 		return nil, invalid("grace", "grace and limit must not be negative")
 	}
-	ids, err := q.runner.Clean(ctx, q.target, s, q.clock().Add(-grace), limit)
+	ids, err = q.runner.Clean(ctx, q.target, s, q.clock().Add(-grace), limit)
 	if err != nil {
 		return ids, fmt.Errorf("clean %s jobs of %s: %w", s, q.Name, err)
 	}

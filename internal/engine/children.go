@@ -46,6 +46,9 @@ func (j *Job) waitForChildren(ctx context.Context, child string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("move job %s to waiting-children: %w", j.ID, err)
 	}
+	if code == scripts.OK {
+		j.queue.count(j, "waiting-children")
+	}
 	return code == scripts.OK, codeError(code, j.ID, "moveToWaitingChildren", "active", "")
 }
 
@@ -57,6 +60,9 @@ func (j *Job) MoveToDelayed(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("move job %s to delayed: %w", j.ID, err)
 	}
+	if codes[0] == scripts.OK {
+		j.queue.count(j, "delayed")
+	}
 	return codeError(codes[0], j.ID, "moveToDelayed", "active", "")
 }
 
@@ -66,6 +72,9 @@ func (j *Job) MoveToWait(ctx context.Context) error {
 	codes, _, err := j.queue.runner.MoveToWait(ctx, j.queue.target, []scripts.Lock{{ID: j.ID, Token: j.token}})
 	if err != nil {
 		return fmt.Errorf("move job %s to waiting: %w", j.ID, err)
+	}
+	if codes[0] == scripts.OK {
+		j.queue.count(j, "waiting")
 	}
 	return codeError(codes[0], j.ID, "moveJobFromActiveToWait", "active", "")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -22,8 +23,10 @@ func (j *Job) RemoveDeduplicationKey(ctx context.Context) (bool, error) {
 	return j.queue.removeDedup(ctx, j.DeduplicationID, j.ID)
 }
 
-func (q *Queue) removeDedup(ctx context.Context, dedupID, jobID string) (bool, error) {
-	freed, err := q.runner.RemoveDedupKey(ctx, q.target, dedupID, jobID)
+func (q *Queue) removeDedup(ctx context.Context, dedupID, jobID string) (freed bool, err error) {
+	ctx, span := q.span(ctx, SpanInternal, "removeDeduplicationKey", q.Name, slog.String(attrDedup, dedupID))
+	defer func() { span.End(err) }()
+	freed, err = q.runner.RemoveDedupKey(ctx, q.target, dedupID, jobID)
 	if err != nil {
 		return false, fmt.Errorf("free deduplication id %q of %s: %w", dedupID, q.Name, err)
 	}

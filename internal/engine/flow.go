@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -25,6 +27,8 @@ type FlowProducerOptions struct {
 	// LegacyPause and Clock are as in QueueOptions.
 	LegacyPause bool
 	Clock       func() time.Time
+	// Telemetry traces what is added; default none.
+	Telemetry Telemetry
 }
 
 // FlowProducer adds trees of jobs: parents wait for the jobs below them (features 2). It is safe for concurrent use and
@@ -38,6 +42,9 @@ func NewFlowProducer(o FlowProducerOptions) (*FlowProducer, error) {
 	}
 	if o.Prefix == "" {
 		o.Prefix = keys.DefaultPrefix
+	}
+	if o.Telemetry == nil {
+		o.Telemetry = silent{}
 	}
 	return &FlowProducer{o}, nil
 }
@@ -71,8 +78,10 @@ type Flow struct {
 // (features 2.2). A *FieldError says what was refused before anything was written. Jobs whose ids exist are not changed
 // but become children of the tree: Existing is set. If one of the tree cannot be attached (see Flow.Err), the rest is
 // added all the same and the error tells.
-func (p *FlowProducer) Add(ctx context.Context, root FlowNode) (*Flow, error) {
-	flows, err := p.AddBulk(ctx, []FlowNode{root})
+func (p *FlowProducer) Add(ctx context.Context, root FlowNode) (f *Flow, err error) {
+	ctx, span := startSpan(ctx, p.o.Telemetry, SpanProducer, "addFlow", root.Queue, root.Queue, slog.String(attrFlow, root.Name))
+	defer func() { span.End(err) }()
+	flows, err := p.add(ctx, []FlowNode{root})
 	if len(flows) == 0 {
 		return nil, err
 	}
@@ -80,14 +89,25 @@ func (p *FlowProducer) Add(ctx context.Context, root FlowNode) (*Flow, error) {
 }
 
 // AddBulk adds several trees in one step; the result has the order of roots.
-func (p *FlowProducer) AddBulk(ctx context.Context, roots []FlowNode) ([]*Flow, error) {
+func (p *FlowProducer) AddBulk(ctx context.Context, roots []FlowNode) (flows []*Flow, err error) {
+	names := make([]string, len(roots))
+	for i, root := range roots {
+		names[i] = root.Name
+	}
+	ctx, span := startSpan(ctx, p.o.Telemetry, SpanProducer, "addBulkFlows", "", "", slog.Int(attrBulkCount, len(roots)),
+		slog.String(attrBulkNames, strings.Join(names, ",")))
+	defer func() { span.End(err) }()
+	return p.add(ctx, roots)
+}
+
+func (p *FlowProducer) add(ctx context.Context, roots []FlowNode) ([]*Flow, error) {
 	plan := flowPlan{producer: p, queues: map[keys.Queue]*Queue{}}
 	flows := make([]*Flow, len(roots))
 	for i, root := range roots {
 		flows[i] = &Flow{}
 		plan.todo = append(plan.todo, planned{node: root, flow: flows[i], parent: root.Options.Parent})
 	}
-	if err := plan.prepare(); err != nil {
+	if err := plan.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("add flow: %w", err)
 	}
 	if len(plan.jobs) == 0 {
@@ -116,10 +136,10 @@ type planned struct {
 }
 
 // prepare validates and encodes every node, one level of the trees after the other, as BullMQ adds them.
-func (f *flowPlan) prepare() error {
+func (f *flowPlan) prepare(ctx context.Context) error {
 	for i := 0; i < len(f.todo); i++ {
 		p := &f.todo[i]
-		job, err := f.encode(p)
+		job, err := f.encode(ctx, p)
 		if err != nil {
 			return fmt.Errorf("job %q of queue %q: %w", p.node.Name, p.node.Queue, err)
 		}
@@ -135,17 +155,21 @@ func (f *flowPlan) prepare() error {
 	return nil
 }
 
-func (f *flowPlan) encode(p *planned) (scripts.NewJob, error) {
-	var err error
+func (f *flowPlan) encode(ctx context.Context, p *planned) (job scripts.NewJob, err error) {
 	if p.queue, err = f.queue(p.node); err != nil {
 		return scripts.NewJob{}, err
 	}
+	ctx, span := p.queue.span(ctx, SpanProducer, "addNode", p.node.Queue, slog.String(attrJobName, p.node.Name))
+	defer func() {
+		span.SetAttributes(slog.String(attrJobID, job.ID))
+		span.End(err)
+	}()
 	o := p.node.Options
 	o.Parent = p.parent
 	if len(p.node.Children) > 0 && (o.Deduplication != nil || p.queue.defaults.Deduplication != nil) {
 		return scripts.NewJob{}, invalid("deduplication", "Deduplication options cannot be used on flow nodes with children")
 	}
-	job, err := p.queue.prepare(JobSpec{p.node.Name, p.node.Data, o}, true)
+	job, err = p.queue.prepare(JobSpec{p.node.Name, p.node.Data, p.queue.carry(ctx, o, true)}, true)
 	if job.ID == "" {
 		job.ID = uuid.NewString()
 	}
@@ -167,6 +191,7 @@ func (f *flowPlan) queue(n FlowNode) (*Queue, error) {
 	defaults.ID, defaults.Parent = "", nil // of one job, not of all
 	q, err := NewQueue(QueueOptions{
 		Client: o.Client, Prefix: id.Prefix, Name: id.Name, Defaults: defaults, LegacyPause: o.LegacyPause, Clock: o.Clock,
+		Telemetry: o.Telemetry,
 	})
 	f.queues[id] = q
 	return q, err

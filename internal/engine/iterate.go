@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,9 @@ type scheduleError struct{ error }
 func (e *scheduleError) Unwrap() error { return e.error }
 
 // addSuccessor adds the job that follows j. It may be called again for the same job: then it does nothing.
-func (q *Queue) addSuccessor(ctx context.Context, j *Job) error {
+func (q *Queue) addSuccessor(ctx context.Context, j *Job) (err error) {
+	ctx, span := q.span(ctx, SpanProducer, "add", q.Name+"."+j.Name, slog.String(attrScheduler, j.SchedulerID))
+	defer func() { span.End(err) }()
 	if legacyShape(j.SchedulerID) {
 		ours, err := q.client.HExists(ctx, q.Queue.Scheduler(j.SchedulerID), "ic").Result()
 		if err != nil {
@@ -57,7 +60,7 @@ func (q *Queue) addSuccessor(ctx context.Context, j *Job) error {
 		}
 	}
 	now := q.clock()
-	f, ok, err := j.successor(now)
+	f, ok, err := j.successor(ctx, now)
 	if err != nil {
 		return &scheduleError{err}
 	}
@@ -68,7 +71,7 @@ func (q *Queue) addSuccessor(ctx context.Context, j *Job) error {
 }
 
 // successor is the firing after that of j, as the options of j want it; false if there is none (features 1.5).
-func (j *Job) successor(now time.Time) (f scripts.Firing, ok bool, err error) {
+func (j *Job) successor(ctx context.Context, now time.Time) (f scripts.Firing, ok bool, err error) {
 	members, err := objectMembers(j.RawOpts)
 	if err != nil {
 		return f, false, fmt.Errorf("options of the job: %w", err)
@@ -94,7 +97,7 @@ func (j *Job) successor(now time.Time) (f scripts.Firing, ok bool, err error) {
 			return f, false, err
 		}
 	}
-	f.Job.Opts = j.nextOptions(members, r.repeated(options["repeat"], count), f.Next, now)
+	f.Job.Opts = j.nextOptions(ctx, members, r.repeated(options["repeat"], count), f.Next, now)
 	return f, true, nil
 }
 
@@ -116,7 +119,7 @@ func later(now time.Time, ms json.RawMessage) time.Time {
 }
 
 // nextOptions are the options of the successor: those of j as they are stored, and what follows from the firing.
-func (j *Job) nextOptions(members []member, repeat json.RawMessage, next, now time.Time) string {
+func (j *Job) nextOptions(ctx context.Context, members []member, repeat json.RawMessage, next, now time.Time) string {
 	var o object
 	values := latest(members)
 	for _, m := range members {
@@ -129,6 +132,7 @@ func (j *Job) nextOptions(members []member, repeat json.RawMessage, next, now ti
 	if !o.seen["attempts"] {
 		o.number("attempts", 0)
 	}
+	o.trace(ctx, j.queue)
 	o.firing(repeat, j.SchedulerID, next, now)
 	return string(o.json())
 }

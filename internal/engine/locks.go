@@ -45,15 +45,30 @@ func (l *loop) renew(now time.Time) {
 	l.renewing = true
 	go func() {
 		q := l.w.q
+		ctx, span := q.span(context.Background(), SpanInternal, "extendLocks", q.Name, l.w.attributes()...)
+		if q.traced() {
+			span.SetAttributes(slog.Any(attrExtendLocks, idsOf(locks)))
+		}
+		defer func() {
+			span.End(r.err)
+			l.renewals <- r
+		}()
 		for batch := range slices.Chunk(locks, bulkSize) {
-			lost, err := q.runner.ExtendLocks(context.Background(), q.target, batch, l.w.o.LockDuration)
+			lost, err := q.runner.ExtendLocks(ctx, q.target, batch, l.w.o.LockDuration)
 			r.lost = append(r.lost, lost...)
 			if r.err = err; err != nil {
-				break
+				return
 			}
 		}
-		l.renewals <- r
 	}()
+}
+
+func idsOf(locks []scripts.Lock) []string {
+	ids := make([]string, len(locks))
+	for i, lock := range locks {
+		ids[i] = lock.ID
+	}
+	return ids
 }
 
 // renewed notes which locks still hold. A running attempt that lost its lock is cancelled: another worker may have the

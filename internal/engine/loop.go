@@ -182,6 +182,7 @@ func (l *loop) collect(r result) {
 		return // was handed back while its handler went on
 	}
 	a.run, a.verdict = r.run, r.verdict
+	a.span.decide(a.job, &a.verdict)
 	l.end(a)
 }
 
@@ -304,8 +305,9 @@ func (l *loop) start(j *Job, now time.Time) {
 			l.lose(other) // it could not have been taken again otherwise
 		}
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	a.cancel = cancel
+	ctx, span := l.w.beginSpan(context.Background(), j)
+	ctx, cancel := context.WithCancelCause(ctx)
+	a.cancel, a.span = cancel, span
 	l.running[a] = true
 	l.w.running.Store(int64(len(l.running)))
 	go l.perform(ctx, a)
@@ -332,6 +334,7 @@ func (l *loop) report(a *attempt) {
 	if a.verdict.outcome == OutcomeHandedBack {
 		l.handedBack = append(l.handedBack, a.job.ID)
 	}
+	a.span.finish(a)
 	l.w.o.Observer.JobFinished(l.w.q.Name, a.verdict.outcome, a.run)
 }
 

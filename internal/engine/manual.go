@@ -27,7 +27,8 @@ func (w *Worker) FinishJob(ctx context.Context, j *Job, result any, failure erro
 	if failure == nil {
 		failure = err
 	}
-	return w.settle(ctx, j, w.rules().guarded(j, value, failure))
+	a := &attempt{job: j, started: time.Now(), cancel: func(error) {}, verdict: w.rules().guarded(j, value, failure)}
+	return w.settle(ctx, a)
 }
 
 // RunOnce takes one job, runs the worker's handler for it and tells Redis how the attempt ended; the job is nil when
@@ -38,12 +39,17 @@ func (w *Worker) RunOnce(ctx context.Context) (*Job, error) {
 	if err != nil || j == nil {
 		return nil, err
 	}
-	return j, w.settle(ctx, j, w.perform(ctx, j))
+	ctx, span := w.beginSpan(ctx, j)
+	a := &attempt{job: j, started: time.Now(), cancel: func(error) {}, verdict: w.perform(ctx, j)}
+	span.decide(j, &a.verdict)
+	err = w.settle(ctx, a)
+	span.finish(a)
+	return j, err
 }
 
-// settle sends a verdict, and the next one if that is not accepted.
-func (w *Worker) settle(ctx context.Context, j *Job, v verdict) error {
-	a := &attempt{job: j, started: time.Now(), cancel: func(error) {}, verdict: v}
+// settle sends the verdict of an attempt, and the next one if that is not accepted.
+func (w *Worker) settle(ctx context.Context, a *attempt) error {
+	j := a.job
 	for ending := []*attempt{a}; len(ending) > 0; {
 		t := &trip{w: w, ending: ending}
 		if t.run(ctx); t.err != nil {

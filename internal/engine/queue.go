@@ -25,17 +25,20 @@ type QueueOptions struct {
 	LegacyPause bool
 	// Clock returns the time written to Redis; default time.Now.
 	Clock func() time.Time
+	// Telemetry traces what is added here and what a Worker of this Queue does; default none.
+	Telemetry Telemetry
 }
 
 // Queue adds jobs to one queue and administers it. It is safe for concurrent use and holds no connection of its own.
 type Queue struct {
 	keys.Queue
 
-	client   redis.UniversalClient
-	runner   *scripts.Runner
-	target   scripts.Target
-	defaults JobOptions
-	clock    func() time.Time
+	client    redis.UniversalClient
+	runner    *scripts.Runner
+	target    scripts.Target
+	defaults  JobOptions
+	clock     func() time.Time
+	telemetry Telemetry
 }
 
 // NewQueue validates o and returns the queue. It does not touch Redis.
@@ -54,14 +57,18 @@ func NewQueue(o QueueOptions) (*Queue, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	if o.Telemetry == nil {
+		o.Telemetry = silent{}
+	}
 	named := keys.Queue{Prefix: o.Prefix, Name: o.Name}
 	return &Queue{
-		Queue:    named,
-		client:   o.Client,
-		runner:   scripts.New(o.Client),
-		target:   scripts.Target{Queue: named, LegacyPause: o.LegacyPause},
-		defaults: o.Defaults,
-		clock:    o.Clock,
+		Queue:     named,
+		client:    o.Client,
+		runner:    scripts.New(o.Client),
+		target:    scripts.Target{Queue: named, LegacyPause: o.LegacyPause},
+		defaults:  o.Defaults,
+		clock:     o.Clock,
+		telemetry: o.Telemetry,
 	}, nil
 }
 

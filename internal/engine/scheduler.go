@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -28,10 +30,14 @@ type JobTemplate struct {
 // The job is nil, and nothing was changed, if there is nothing left to fire: the limit is 0, or no firing lies before
 // the end date. ErrLegacyScheduler refuses the id of a repeatable job of an older version; ErrSlotTaken says that the
 // next firing's job exists and runs or has ended.
-func (q *Queue) UpsertScheduler(ctx context.Context, id string, r Repeat, t JobTemplate) (*Job, error) {
-	j, err := q.upsertScheduler(ctx, id, r, t)
-	if err != nil {
+func (q *Queue) UpsertScheduler(ctx context.Context, id string, r Repeat, t JobTemplate) (j *Job, err error) {
+	ctx, span := q.span(ctx, SpanProducer, "add", q.Name+"."+cmp.Or(t.Name, id), slog.String(attrScheduler, id))
+	defer func() { span.End(err) }()
+	if j, err = q.upsertScheduler(ctx, id, r, t); err != nil {
 		return nil, fmt.Errorf("upsert scheduler %s of %s: %w", id, q.Name, err)
+	}
+	if j != nil {
+		span.SetAttributes(slog.String(attrJobID, j.ID))
 	}
 	return j, nil
 }
@@ -55,7 +61,7 @@ func (q *Queue) upsertScheduler(ctx context.Context, id string, r Repeat, t JobT
 	if err := q.refuseLegacy(ctx, id); err != nil {
 		return nil, err
 	}
-	s.Job.Opts = q.iterationOptions(s.Job.Opts, r, 1, s, now)
+	s.Job.Opts = q.iterationOptions(ctx, r, s, now)
 	jobID, delay, code, err := q.runner.UpsertScheduler(ctx, q.target, now, s)
 	if err != nil {
 		return nil, err
@@ -169,12 +175,24 @@ func (q *Queue) firstFiring(s *scripts.Schedule, r Repeat, now time.Time) (bool,
 // iterationMembers are the options of a scheduler's job that follow from the firing (features 1.2).
 var iterationMembers = []string{"repeat", "repeatJobKey", "jobId", "delay", "timestamp", "prevMillis"}
 
-// iterationOptions completes the options of the job of a firing. Redis adds jobId and delay.
-func (q *Queue) iterationOptions(stored string, r Repeat, count int64, s scripts.Schedule, now time.Time) string {
+// iterationOptions are the options of a new scheduler's first job: those of its template and what follows from the
+// firing. Redis adds jobId and delay.
+func (q *Queue) iterationOptions(ctx context.Context, r Repeat, s scripts.Schedule, now time.Time) string {
 	var j object
-	j.members(stored)
-	j.firing(r.encode(count), s.ID, s.Next, now)
+	j.members(s.Job.Opts)
+	j.trace(ctx, q)
+	j.firing(r.encode(1), s.ID, s.Next, now)
 	return string(j.json())
+}
+
+// trace adds the trace metadata of the context a firing is added in, unless the template has its own: it belongs to the
+// job, not to the scheduler (features 7.1).
+func (j *object) trace(ctx context.Context, q *Queue) {
+	if !j.seen["tm"] && !j.seen["omc"] {
+		if metadata := q.telemetry.Inject(ctx); metadata != "" {
+			j.text("tm", metadata)
+		}
+	}
 }
 
 // members adds those of an object of our own making.

@@ -27,11 +27,14 @@ func (w *Worker) watchStalls(ctx context.Context) {
 }
 
 // checkStalls recovers jobs whose worker is gone and has the loop look for them.
-func (w *Worker) checkStalls(ctx context.Context) error {
+func (w *Worker) checkStalls(ctx context.Context) (err error) {
+	ctx, span := w.q.span(ctx, SpanInternal, "moveStalledJobsToWait", w.q.Name, w.attributes()...)
+	defer func() { span.End(err) }()
 	recovered, err := w.q.runner.StalledCheck(ctx, w.q.target, w.q.clock(), *w.o.MaxStalledCount, w.o.StalledInterval)
 	if err != nil {
 		return err
 	}
+	span.SetAttributes(slog.Any(attrStalled, recovered))
 	if len(recovered) > 0 {
 		w.log.Warn("recovered stalled jobs", "job_ids", recovered)
 		w.Look()

@@ -48,7 +48,9 @@ type verdict struct {
 	result string
 	// stacktrace is the whole field after a failed attempt, JSON.
 	stacktrace string
-	delay      time.Duration
+	// trace is the trace metadata of a failed attempt's end, "" for none.
+	trace string
+	delay time.Duration
 	// skipAttempt says that the run does not count as an attempt.
 	skipAttempt bool
 	// limit, if positive, stops the whole queue that long.
@@ -164,7 +166,11 @@ func (v verdict) updates() []string {
 	if v.stacktrace == "" {
 		return nil
 	}
-	return []string{"failedReason", v.result, "stacktrace", v.stacktrace}
+	fields := []string{"failedReason", v.result, "stacktrace", v.stacktrace}
+	if v.trace != "" {
+		fields = append(fields, "tm", v.trace)
+	}
+	return fields
 }
 
 // keep is the retention of a finished job: its own option beats the worker's (lifecycle 8.6.3).
