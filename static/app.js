@@ -355,7 +355,7 @@
     const form = e.target;
     const button = e.submitter;
     if (button?.getAttribute('aria-disabled')) { e.preventDefault(); return; }
-    if (form.method !== 'post') return;
+    if ((button?.formMethod || form.method) !== 'post') return;
     const url = button?.getAttribute('formaction') || form.getAttribute('action');
     const asks = button?.hasAttribute('data-asks') || form.hasAttribute('data-asks');
     if (form.closest('dialog.over')) {
@@ -444,9 +444,90 @@
     } else if (el.hasAttribute('data-help')) {
       help();
     } else if (el.hasAttribute('data-copy')) {
-      navigator.clipboard?.writeText(el.dataset.copy).then(() => say('Copied.'));
+      copy(el.dataset.copy, el);
+    } else if (el.hasAttribute('data-copy-of')) {
+      copy(document.getElementById(el.dataset.copyOf)?.textContent || '', el);
     }
   });
+
+  // Without https the clipboard of today is out of reach; the old way still works.
+  async function copy(text, button) {
+    let done = false;
+    try {
+      await navigator.clipboard.writeText(text);
+      done = true;
+    } catch {
+      const t = document.createElement('textarea');
+      t.value = text;
+      t.className = 'sr';
+      document.body.append(t);
+      t.select();
+      done = document.execCommand('copy');
+      t.remove();
+      button.focus();
+    }
+    say(done ? 'Copied.' : 'This browser does not let a page copy.');
+    button.classList.toggle('copied', done);
+    setTimeout(() => button.classList.remove('copied'), 1500);
+  }
+
+  /* searches: go on where the last answer ended, as long as somebody looks ---- */
+  const foundEnough = 100;
+  const foundTime = 60000;
+
+  // One look after the other, with as long a rest between them as a look takes; each is a page of its own.
+  function goOn(box) {
+    const began = Date.now();
+    let on = true;
+    const stop = () => {
+      on = false;
+      const b = $('[data-stop]', box);
+      if (b) b.hidden = true;
+    };
+    box.addEventListener('click', (e) => { if (e.target.closest('[data-stop]')) stop(); });
+    const step = async () => {
+      const link = $('[data-goon]', box);
+      if (!on || !link || !box.isConnected) return;
+      if ($$('[data-row]', box).length >= foundEnough || Date.now() - began > foundTime) { stop(); return; }
+      if (document.hidden || paused) { setTimeout(step, 1000); return; }
+      $('[data-stop]', box).hidden = false;
+      const start = performance.now();
+      try {
+        const res = await fetch(link.href, opts('text/html'));
+        if (!res.ok) throw new Error(res.statusText);
+        addFound(box, new DOMParser().parseFromString(await res.text(), 'text/html'));
+      } catch {
+        stop();
+        return;
+      }
+      setTimeout(step, performance.now() - start);
+    };
+    step();
+  }
+
+  function addFound(box, page) {
+    const title = $('[data-found-title]', page);
+    if (title) {
+      $('[data-found-title]').textContent = title.textContent;
+      document.title = page.title;
+    }
+    const into = $('[data-found]', box);
+    const from = $('[data-found]', page);
+    const table = $('table', into);
+    if (!table) into.replaceChildren(...from.childNodes);
+    else {
+      for (const group of $$('tbody[data-group]', from)) {
+        const same = $$('tbody[data-group]', table).find((g) => g.dataset.group === group.dataset.group);
+        if (!same) table.append(group);
+        else {
+          same.append(...$$('[data-row]', group));
+          $('[data-count]', same).textContent = $$('[data-row]', same).length;
+        }
+      }
+    }
+    $('[data-progress]', box).replaceWith($('[data-progress]', page));
+    wake(box);
+  }
 
   /* keys --------------------------------------------------------------------- */
   const keyHelp = [
@@ -598,6 +679,7 @@
 
   $('#keys').hidden = false;
   wake(document);
+  for (const box of $$('[data-scan]')) goOn(box);
   showZone();
   age();
   connect();

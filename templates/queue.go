@@ -42,10 +42,15 @@ type JobList struct {
 	Caption string
 	// Order says the order in words, ReverseURL turns it round.
 	Order, ReverseURL string
-	// All are acts on every job of the state.
-	All   []Act
-	Heads []Head
-	Rows  []JobRow
+	// All are acts on every job of the state, or on every one that matches the filter.
+	All    []Act
+	Filter *FilterBar
+	// ExportURL downloads the jobs of the list, "" where that cannot be done.
+	ExportURL string
+	// Progress says how far the search for jobs that match came.
+	Progress *ScanProgress
+	Heads    []Head
+	Rows     []JobRow
 	// Fields are what every act on ticked jobs sends along; Bulk are those acts.
 	Fields []Field
 	Bulk   []Act

@@ -80,6 +80,7 @@ func (c *Call) Confirmed() bool { return c.Values.Get("confirm") != "" }
 
 // actions is the registry: every write of the dashboard and the API.
 func (s *Server) actions() []Action {
-	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions(),
-		s.replayActions(), s.limitActions(), s.policyActions())
+	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions(), s.failureActions(),
+		s.replayActions(), s.limitActions(),
+		s.policyActions())
 }

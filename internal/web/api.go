@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
-	"bullpen/internal/web/jsonview"
 	"bullpen/internal/web/operation"
 
 	"github.com/labstack/echo/v4"
@@ -28,6 +26,8 @@ func (s *Server) apiReads() map[string]apiFunc {
 		"/queues/:queue/jobs":      s.apiJobs,
 		"/queues/:queue/jobs/:id":  s.apiJob,
 		"/queues/:queue/policy":    s.apiPolicy,
+		"/search":                  s.apiSearch,
+		"/failures":                s.apiFailures,
 		"/operations":              s.apiOperations,
 		"/operations/:op":          s.apiOperation,
 		"/operations/:op/refusals": s.apiRefusals,
@@ -164,7 +164,7 @@ func toRowJSON(r engine.Row) rowJSON {
 	}
 }
 
-// apiJobs lists jobs of one state: ?state=, ?order=asc|desc, ?page=, ?size= up to 100.
+// apiJobs lists jobs of one state: ?state=, ?order=asc|desc, ?page=, ?size= up to 100, ?q= for those that match.
 func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	q, err := s.queueOf(r)
 	if err != nil {
@@ -174,13 +174,16 @@ func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := int64(jobRows)
-	if n, err := strconv.ParseInt(r.query.Get("size"), 10, 64); err == nil && n > 0 {
-		size = min(n, 100)
-	}
-	asc := listingOf(t.state).asc
+	size, asc := sizeOf(r), listingOf(t.state).asc
 	if o := r.query.Get("order"); o != "" {
 		asc = o == "asc"
+	}
+	query, err := s.parseQuery(r.query, r.now)
+	if err != nil {
+		return nil, err
+	}
+	if !query.Empty() {
+		return s.apiMatches(ctx, r, q, t, query, size, asc)
 	}
 	page := int64(pageNumber(r.query))
 	rows, total, err := s.tabRows(ctx, q, t, (page-1)*size, size, asc)
@@ -240,18 +243,7 @@ func (s *Server) whole(j *engine.Peek, field string) json.RawMessage {
 	if !ok || int64(len(text)) < j.Sizes[field] {
 		return nil
 	}
-	raw := []byte(text)
-	if s.o.Mask != nil {
-		raw = jsonview.Redact(raw, s.o.Mask)
-	}
-	if json.Valid(raw) {
-		return raw
-	}
-	quoted, err := json.Marshal(string(raw))
-	if err != nil {
-		return nil
-	}
-	return quoted
+	return s.asJSON([]byte(text))
 }
 
 func (s *Server) apiOperations(_ context.Context, r viewRequest) (any, error) {

@@ -121,7 +121,9 @@ func (s *Server) begin(spec operation.Spec, total int64) (Result, error) {
 	step := spec.Step
 	spec.Step = func(ctx context.Context, n int) (operation.Batch, error) {
 		b, err := step(ctx, n)
+		s.scans.touch(s.o.Clock())
 		if b.Last {
+			s.failures.Refresh()
 			s.o.Monitor.Refresh()
 		}
 		return b, err

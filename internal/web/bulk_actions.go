@@ -38,11 +38,7 @@ func (s *Server) askRetry(ctx context.Context, c *Call) (*Question, error) {
 }
 
 func (s *Server) retryMany(ctx context.Context, c *Call) (Result, error) {
-	return s.many(ctx, c, retryable, "Retried", func(q *engine.Queue, st keys.State) batchAct {
-		return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
-			return q.Retry(ctx, st, ids, true)
-		}
-	})
+	return s.many(ctx, c, retryable, "Retried", retrying)
 }
 
 func (s *Server) askPromote(ctx context.Context, c *Call) (*Question, error) {
@@ -82,6 +78,19 @@ func (s *Server) askRemove(ctx context.Context, c *Call) (*Question, error) {
 	return question(a, map[string]any{"matched": n}), nil
 }
 
+// retrying and removing are the acts on a batch of jobs that are still in a state.
+func retrying(q *engine.Queue, st keys.State) batchAct {
+	return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
+		return q.Retry(ctx, st, ids, true)
+	}
+}
+
+func removing(q *engine.Queue, st keys.State) batchAct {
+	return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
+		return q.RemoveFrom(ctx, st, ids, true)
+	}
+}
+
 // leftOut counts the ticked jobs that cannot be removed now, by reason.
 func (s *Server) leftOut(ctx context.Context, c *Call, sel selection) ([]templates.Sample, error) {
 	q, err := s.o.Queue(c.Queue)
@@ -105,11 +114,7 @@ func (s *Server) leftOut(ctx context.Context, c *Call, sel selection) ([]templat
 }
 
 func (s *Server) removeMany(ctx context.Context, c *Call) (Result, error) {
-	return s.many(ctx, c, removable, "Removed", func(q *engine.Queue, _ keys.State) batchAct {
-		return func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
-			return q.Remove(ctx, ids, true)
-		}
-	})
+	return s.many(ctx, c, removable, "Removed", removing)
 }
 
 // many does a ticked selection at once and a whole state as an operation.
@@ -125,13 +130,27 @@ func (s *Server) many(ctx context.Context, c *Call, allowed []keys.State, past s
 	if !sel.all {
 		return s.direct(ctx, sel, past, act(q, sel.state))
 	}
+	query, err := s.parseQuery(c.Values, c.Now)
+	if err != nil {
+		return Result{}, err
+	}
 	spec := s.spec(c, stateWord(string(sel.state))+" jobs")
+	if !query.Empty() {
+		spec.Detail = "every job that was " + stateWord(string(sel.state)) + " at the start and matched " + query.String()
+		return s.begin(s.overMatching(spec, c, query, []target{{q, sel.state, act(q, sel.state)}}), 0)
+	}
 	spec.Detail = "every job that was " + stateWord(string(sel.state)) + " at the start"
 	return s.begin(overState(spec, q, sel.state, c.Now, act(q, sel.state)), 0)
 }
 
 // askAll is the question before an act on a whole state, sized to the number of jobs.
 func (s *Server) askAll(ctx context.Context, c *Call, sel selection, verb, what string, final bool) (*Question, error) {
+	if query, err := s.parseQuery(c.Values, c.Now); err != nil || !query.Empty() {
+		if err != nil {
+			return nil, err
+		}
+		return s.askMatching(ctx, c, sel, query, verb, what, final)
+	}
 	q, counts, err := s.counts(ctx, c)
 	if err != nil {
 		return nil, err
@@ -177,14 +196,19 @@ func (s *Server) samples(ctx context.Context, c *Call, q *engine.Queue, st keys.
 	}
 	var out []templates.Sample
 	for _, r := range rows {
-		sample := templates.Sample{ID: jsonview.Visible(r.ID), Text: jsonview.Visible(r.Name), End: s.when(timeOf(st, r), c.Now).Text}
-		if r.FailedReason != "" {
-			sample.Text = jsonview.Visible(r.FailedReason)
-		}
-		if r.Missing {
-			sample.Text = "data missing: the job's record is gone from Redis"
-		}
-		out = append(out, sample)
+		out = append(out, s.sample(c, st, r))
 	}
 	return out, nil
+}
+
+// sample is one job as a question shows it.
+func (s *Server) sample(c *Call, st keys.State, r engine.Row) templates.Sample {
+	sample := templates.Sample{ID: visibleText(r.ID), Text: jsonview.Visible(r.Name), End: s.when(timeOf(st, r), c.Now).Text}
+	if r.FailedReason != "" {
+		sample.Text = jsonview.Visible(r.FailedReason)
+	}
+	if r.Missing {
+		sample.Text = "data missing: the job's record is gone from Redis"
+	}
+	return sample
 }

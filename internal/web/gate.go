@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,7 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 		e := s.entry(c, call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
 		e.Done, e.Refused, e.Operation = res.Done, res.Refused, res.Operation
 		s.record(ctx, e)
+		s.touch()
 		s.settle(ctx, call)
 		return s.tell(c, call, res)
 	}
@@ -241,7 +243,7 @@ func outcome(res Result) string {
 func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entry {
 	e := Entry{
 		At: call.Now, Who: call.Who.Name, Role: call.Who.Role.String(), Action: call.Action.Name,
-		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: call.Params["id"],
+		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: cmp.Or(call.Params["id"], call.Params["group"]),
 	}
 	if call.Queue.Name != "" {
 		e.Queue = call.Queue.Qualified()
@@ -311,7 +313,7 @@ func readValues(c echo.Context) (url.Values, error) {
 	}
 	values := c.QueryParams()
 	for name, m := range members {
-		values[name] = texts(m)
+		values[name] = texts(name, m)
 	}
 	return values, nil
 }
@@ -324,13 +326,13 @@ func badBody(err error) *Problem {
 	return &Problem{Status: http.StatusBadRequest, Title: "The request cannot be read", Detail: err.Error(), cause: err}
 }
 
-func texts(m json.RawMessage) []string {
+func texts(name string, m json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(m, &one) == nil {
 		return []string{one}
 	}
 	var many []string
-	if json.Unmarshal(m, &many) == nil {
+	if name != "data" && json.Unmarshal(m, &many) == nil { // a job's data may be an array of texts
 		return many
 	}
 	return []string{string(m)}

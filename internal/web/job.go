@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,6 +195,18 @@ func (s *Server) jobActs(r viewRequest, q *monitor.Queue, j *engine.Peek) (acts,
 		acts = append(acts, again)
 	case keys.Delayed:
 		acts = append(acts, act("promote", "Promote", "s-active", "e"))
+	}
+	form := func(verb, label, icon string) templates.Act {
+		return templates.Act{Label: label, Icon: icon, URL: withQuery(s.links.job(q.Queue, j.ID, verb), map[string][]string{"back": {r.self()}})}
+	}
+	switch {
+	case slices.Contains(retryable, j.State):
+		links = append(links, form("edit", "Edit and retry…", "i-edit"))
+	case slices.Contains(editable, j.State):
+		links = append(links, form("edit", "Edit…", "i-edit"))
+	}
+	if len(j.Fields) > 0 {
+		links = append(links, form("duplicate", "Duplicate…", "i-copy"))
 	}
 	remove := templates.Act{Label: "Remove…", Class: "bad", URL: s.links.job(q.Queue, j.ID, "remove"), Key: "#"}
 	return acts, append(links, remove)

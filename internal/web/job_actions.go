@@ -16,6 +16,8 @@ func (s *Server) jobActions() []Action {
 		{Name: "retry", Path: "/queues/:queue/jobs/:id/retry", Role: Operator, State: s.jobState, Do: s.retryJob},
 		{Name: "promote", Path: "/queues/:queue/jobs/:id/promote", Role: Operator, State: s.jobState, Do: s.promoteJob},
 		{Name: "remove", Path: "/queues/:queue/jobs/:id/remove", Role: Operator, State: s.jobState, Ask: s.askRemoveJob, Do: s.removeJob},
+		{Name: "edit", Path: "/queues/:queue/jobs/:id/edit", Role: Operator, State: s.jobState, Ask: s.askEdit, Do: s.edit},
+		{Name: "duplicate", Path: "/queues/:queue/jobs/:id/duplicate", Role: Operator, Ask: s.askDuplicate, Do: s.duplicate},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,25 @@ func (s *Server) operationActions() []Action {
 	return []Action{{Name: "cancel", Path: "/operations/:op/cancel", Role: Operator, Do: s.cancelOperation}}
 }
 
-// mayOperation reports whether the caller may act on the operation's queue.
+// mayOperation reports whether the caller may act on the operation's queue: on all of them, where it has several; to see
+// it, one is enough.
 func (s *Server) mayOperation(who Identity, role Role, st operation.Status) bool {
-	return who.May(role, s.links.parseQueue(st.Queue))
+	if len(st.Queues) == 0 {
+		return who.May(role, s.links.parseQueue(st.Queue))
+	}
+	may := func(q string) bool { return who.May(role, s.links.parseQueue(q)) }
+	if role == Viewer {
+		return slices.ContainsFunc(st.Queues, may)
+	}
+	return !slices.ContainsFunc(st.Queues, func(q string) bool { return !may(q) })
+}
+
+// operationOn names what an operation is on, as pages do.
+func (s *Server) operationOn(st operation.Status) string {
+	if n := len(st.Queues); n > 0 {
+		return words.Plural(int64(n), "queue", "queues")
+	}
+	return s.queueName(st.Queue)
 }
 
 func (s *Server) findOperation(id string) (*operation.Operation, error) {
@@ -92,7 +109,7 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 	look := operationLook(st)
 	v := templates.OperationPage{
 		Crumbs: []templates.Crumb{{Label: "Operations", URL: s.links.to("/operations")}, {Label: strconv.FormatInt(st.ID, 10)}},
-		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, s.queueName(st.Queue)),
+		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, s.operationOn(st)),
 		Max: st.Matched, Value: st.Done + st.Refused, Percent: progressPercent(st),
 		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st),
 		AllURL:   s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/refusals"),
@@ -135,6 +152,18 @@ func (s *Server) queueName(qualified string) string {
 		return q.Name
 	}
 	return qualified
+}
+
+// queueNames are queues as pages name them, at most so many.
+func (s *Server) queueNames(qualified []string, most int) []string {
+	var out []string
+	for i, q := range qualified {
+		if i == most {
+			return append(out, words.Count(int64(len(qualified)-i))+" more")
+		}
+		out = append(out, visibleText(s.queueName(q)))
+	}
+	return out
 }
 
 func (s *Server) operationTotals(st operation.Status, now time.Time) []templates.Total {
@@ -192,6 +221,9 @@ func (s *Server) operationAsked(st operation.Status) []templates.Detail {
 	if st.Queue != "" {
 		out = append(out, templates.Detail{Label: "Queue", Value: s.queueName(st.Queue), URL: s.links.queue(s.links.parseQueue(st.Queue))})
 	}
+	if len(st.Queues) > 0 {
+		out = append(out, templates.Detail{Label: "Queues", Value: strings.Join(s.queueNames(st.Queues, 20), ", ")})
+	}
 	if st.Detail != "" {
 		out = append(out, templates.Detail{Label: "Set", Value: st.Detail, Small: "later ones are not touched"})
 	}
@@ -204,7 +236,7 @@ func (s *Server) operationRow(st operation.Status, now time.Time) templates.Oper
 	look := operationLook(st)
 	row := templates.OperationRow{
 		ID: strconv.FormatInt(st.ID, 10), URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10)),
-		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + s.queueName(st.Queue), Class: look.class, Icon: look.icon, State: look.word,
+		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + s.operationOn(st), Class: look.class, Icon: look.icon, State: look.word,
 		Started: s.when(st.Started, now), Took: words.Unknown, Done: words.Count(st.Done), Refused: words.Count(st.Refused), Who: st.Who,
 	}
 	switch {

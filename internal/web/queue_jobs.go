@@ -81,12 +81,18 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 		asc = false
 	}
 	l := templates.JobList{State: templates.StateOf(t.name), Columns: templates.JobColumns{Run: how.run, Text: how.text}}
-	l.Order, l.ReverseURL = how.descWords, r.with(s.o.BasePath, "order", "asc", "page", "")
+	l.Order, l.ReverseURL = how.descWords, r.with(s.o.BasePath, "order", "asc", "page", "", "from", "")
 	if asc {
-		l.Order, l.ReverseURL = how.ascWords, r.with(s.o.BasePath, "order", "desc", "page", "")
+		l.Order, l.ReverseURL = how.ascWords, r.with(s.o.BasePath, "order", "desc", "page", "", "from", "")
 	}
 	if asc != how.asc { // back to the natural order, whose address has no "order"
-		l.ReverseURL = r.with(s.o.BasePath, "order", "", "page", "")
+		l.ReverseURL = r.with(s.o.BasePath, "order", "", "page", "", "from", "")
+	}
+	query, filter := s.listFilter(r, t)
+	l.Filter, l.ExportURL = &filter, s.exportURL(r, q, t)
+	if !query.Empty() {
+		s.matchList(ctx, r, q, t, how, asc, query, &l)
+		return l
 	}
 	page := pageNumber(r.query)
 	rows, total, err := s.tabRows(ctx, q, t, int64(page-1)*jobRows, jobRows, asc)
@@ -101,18 +107,7 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 		l.Empty = s.emptyList(r, q, how, total, page)
 		return l
 	}
-	l.Heads = jobHeads(how, st, asc, l.ReverseURL)
-	mayAct := s.mayAct(r, q)
-	for _, row := range rows {
-		l.Rows = append(l.Rows, s.jobRow(r, q, st, how, row, mayAct))
-	}
-	if mayAct {
-		for _, name := range how.bulk {
-			l.Bulk = append(l.Bulk, s.bulkAct(q, name))
-		}
-	}
-	l.Fields = []templates.Field{{Name: "state", Value: string(st)}, {Name: "seen", Value: string(st)}, {Name: "back", Value: r.self()}}
-	l.UntickURL = r.with(s.o.BasePath)
+	s.fillRows(r, q, st, how, asc, rows, &l)
 	l.Pager = s.jobPager(r, page, len(rows), total, asc, t)
 	l.Caption = fmt.Sprintf("%s jobs of %s, %s, %s", l.State.Label, q.Name, strings.ToLower(l.Order), l.Pager.Text)
 	return l

@@ -31,6 +31,9 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue/jobs/:id": s.jobPage,
 		"/queues/:queue/policy":   s.policyPage,
 
+		"/failures": s.failuresPage,
+		"/search":   s.searchPage,
+
 		"/alerts":          s.alertsPage,
 		"/runbooks/:alert": s.runbookPage,
 
@@ -65,6 +68,8 @@ func (s *Server) routes() *echo.Echo {
 		e.GET(apiVersion+pattern, s.serveAPI(f))
 	}
 	e.GET("/operations/:op/refusals", s.operationRefusals)
+	e.GET("/queues/:queue/export", s.export)
+	e.GET(apiVersion+"/queues/:queue/export", s.export)
 	for _, field := range jobFiles {
 		e.GET("/queues/:queue/jobs/:id/"+field, s.jobFile(field))
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"bullpen/internal/failures"
 	"bullpen/internal/web/operation"
 	"bullpen/static"
 
@@ -30,10 +31,13 @@ type Server struct {
 	views   map[string]viewFunc // by route pattern
 	acts    []Action
 	ops     *operation.Manager
-	hub     *hub
-	boot    string // names this process in event ids
-	echo    *echo.Echo
-	http    *http.Server
+	scans   *scans
+	// failures counts failed jobs by kind for all viewers.
+	failures *failures.Collector
+	hub      *hub
+	boot     string // names this process in event ids
+	echo     *echo.Echo
+	http     *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
 	stopping chan struct{}
 }
@@ -53,8 +57,11 @@ func New(o Options) (*Server, error) {
 		links:   links{base: o.BasePath, prefix: o.Prefix},
 		flashes: newFlashBox(o.BasePath, strings.HasPrefix(o.PublicURL, "https:")), views: map[string]viewFunc{}, stopping: make(chan struct{}),
 	}
-	s.ops = operation.New(o.Clock)
+	s.ops, s.scans = operation.New(o.Clock), newScans()
 	s.hub, s.boot = newHub(s), rand.Text()[:8]
+	if s.failures, err = failures.New(failures.Options{Queue: o.Queue, Clock: o.Clock}); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
 	if o.PublicURL != "" {
 		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
 	}

@@ -68,7 +68,7 @@ func (s *Server) topicAt(address string, who Identity) (*topic, error) {
 	}
 	return &topic{
 		address: address, who: who, view: s.views[pattern],
-		request: viewRequest{who: who, path: path, params: params, query: u.Query()},
+		request: viewRequest{who: who, path: path, params: params, query: u.Query(), stream: true},
 	}, nil
 }
 

@@ -28,6 +28,8 @@ type viewRequest struct {
 	path   string
 	params map[string]string
 	query  url.Values
+	// stream says that only the live parts are wanted.
+	stream bool
 }
 
 // self is the address of the view without the base path; every form on it gives it back as "back".

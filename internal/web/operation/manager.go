@@ -56,7 +56,7 @@ func (m *Manager) Start(spec Spec) (*Operation, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &Operation{spec: spec, cancel: cancel, over: make(chan struct{}), clock: m.clock, reasons: map[string]*Reason{}}
 	o.status = Status{
-		ID: m.last, Verb: spec.Verb, Queue: spec.Queue, Subject: spec.Subject, Detail: spec.Detail, Who: spec.Who,
+		ID: m.last, Verb: spec.Verb, Queue: spec.Queue, Queues: spec.Queues, Group: spec.Group, Subject: spec.Subject, Detail: spec.Detail, Who: spec.Who,
 		State: Queued, Started: m.clock(), Every: time.Second,
 	}
 	m.all = append(m.all, o)

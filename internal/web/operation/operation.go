@@ -46,6 +46,10 @@ type Spec struct {
 	Verb, Queue, Subject string
 	// Detail goes on: which set, which filter.
 	Detail string
+	// Queues are the qualified names when it is on more than one queue; Queue is then "".
+	Queues []string
+	// Group names the failures it is on, "" for none.
+	Group string
 	// Who asked for it.
 	Who string
 	// Prepare takes the snapshot of the set and returns how many items it has.
@@ -66,6 +70,8 @@ type Status struct {
 	ID      int64     `json:"id"`
 	Verb    string    `json:"verb"`
 	Queue   string    `json:"queue,omitempty"`
+	Queues  []string  `json:"queues,omitempty"`
+	Group   string    `json:"group,omitempty"`
 	Subject string    `json:"subject"`
 	Detail  string    `json:"detail,omitempty"`
 	Who     string    `json:"who"`

@@ -1,0 +1,186 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/failures"
+	"bullpen/internal/fold"
+	"bullpen/internal/search"
+	"bullpen/internal/web/operation"
+	"bullpen/internal/words"
+	"bullpen/templates"
+)
+
+// failureActions are the acts on a group of failed jobs, across queues.
+func (s *Server) failureActions() []Action {
+	return []Action{
+		{
+			Name: "retry", Path: "/failures/:group/retry", Role: Operator, Ask: s.askRetryGroup,
+			Do: func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, "Retrying", retrying) },
+		},
+		{
+			Name: "remove", Path: "/failures/:group/remove", Role: Operator, Ask: s.askRemoveGroup,
+			Do: func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, "Removing", removing) },
+		},
+	}
+}
+
+// groupCall is a group as the caller may act on it.
+type groupCall struct {
+	failures.Group
+	query *search.Query
+	// queues are those it may have jobs in and that may be changed; total is how many failed jobs these have.
+	queues []*engine.Queue
+	total  int64
+	// complete says that every failed job of these queues was counted; closed counts jobs in queues that may not be
+	// changed.
+	complete bool
+	closed   int64
+}
+
+// failureGroup finds the group of a call. Its jobs are also looked for where not every failed job was counted.
+func (s *Server) failureGroup(ctx context.Context, c *Call) (groupCall, error) {
+	rep := s.failures.Look(ctx, failedQueues(c.Snap))
+	groups := rep.Groups(func(q keys.Queue) bool { return c.Who.May(Viewer, q) })
+	i := slices.IndexFunc(groups, func(g failures.Group) bool { return g.ID == c.Params["group"] })
+	if i < 0 {
+		p := problem(http.StatusNotFound, "No such group", "None of the failed jobs that were counted is of it; they may have been retried or removed.")
+		p.Links = []templates.Link{{Label: "Failures", URL: s.links.to("/failures")}}
+		return groupCall{}, p
+	}
+	g := groupCall{Group: groups[i], complete: true}
+	var err error
+	if g.query, err = search.Parse("failure:"+g.ID, s.searchOptions(c.Now)); err != nil {
+		return g, err
+	}
+	whole := whole(rep)
+	for _, q := range rep.Queues {
+		j := slices.IndexFunc(g.Queues, func(x failures.Share) bool { return x.Queue == q.Queue })
+		if j < 0 && whole[q.Queue] || !c.Who.May(Viewer, q.Queue) {
+			continue
+		}
+		found := c.Snap.Queue(q.Queue.Prefix, q.Queue.Name)
+		if !c.Who.May(Operator, q.Queue) || found == nil || found.Legacy {
+			if j >= 0 {
+				g.closed += g.Queues[j].Count
+			}
+			continue
+		}
+		eq, err := s.o.Queue(q.Queue)
+		if err != nil {
+			return g, err
+		}
+		g.queues, g.total, g.complete = append(g.queues, eq), g.total+q.Total, g.complete && whole[q.Queue]
+	}
+	if len(g.queues) == 0 {
+		return g, problem(http.StatusForbidden, "Not allowed", "To %s this group needs the role %s in one of its queues.", c.Action.Name, Operator)
+	}
+	return g, nil
+}
+
+// where names the queue, or counts them.
+func (g groupCall) where(s *Server) string {
+	if len(g.queues) == 1 {
+		return visibleText(s.queueName(g.queues[0].Qualified()))
+	}
+	return words.Plural(int64(len(g.queues)), "queue", "queues")
+}
+
+// typeName is what must be typed before an act on very many.
+func (g groupCall) typeName(c *Call) string {
+	if len(g.queues) == 1 {
+		return g.queues[0].Name
+	}
+	return c.Action.Name
+}
+
+func (s *Server) askRetryGroup(ctx context.Context, c *Call) (*Question, error) {
+	g, err := s.failureGroup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if g.complete && g.Count-g.closed <= sampleFrom {
+		return nil, nil // few enough for one click
+	}
+	return s.askGroup(ctx, c, g, "Retry", "Jobs that fail later are not touched. Priority, options and parents stay as they are; each job gets all its attempts again.", false)
+}
+
+func (s *Server) askRemoveGroup(ctx context.Context, c *Call) (*Question, error) {
+	g, err := s.failureGroup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.askGroup(ctx, c, g, "Remove", "Their data, traces and logs go with them, and so do their children. This cannot be undone.", true)
+}
+
+func (s *Server) askGroup(ctx context.Context, c *Call, g groupCall, verb, what string, final bool) (*Question, error) {
+	var lists []search.List
+	for _, q := range g.queues {
+		lists = append(lists, search.List{Queue: q, State: keys.Failed, Until: c.Now})
+	}
+	m, err := s.preview(ctx, c, g.query, lists, g.total)
+	if err != nil {
+		return nil, err
+	}
+	if m.Found == 0 && m.Next == nil {
+		return nil, problem(http.StatusConflict, "Nothing to do", "No job of this group is failed any more.")
+	}
+	title, yes := verb+" "+jobsIn(m.Found, keys.Failed)+"?", verb+" "+words.Plural(m.Found, "job", "jobs")
+	if m.Next != nil {
+		title, yes = verb+" at least "+jobsIn(m.Found, keys.Failed)+"?", verb+" all of them"
+	}
+	a := s.ask(c, title, yes, "Cancel")
+	if c.Values.Get("back") == "" {
+		a.NoURL, a.Fields[0].Value = s.links.to("/failures"), "/failures"
+	}
+	a.Final = final
+	m.fill(&a, c, "All jobs of "+g.where(s)+" named "+orNoName(g.Name)+" that failed with “"+visibleText(orNoReason(g.Error))+"”.", what, g.typeName(c))
+	if g.closed > 0 {
+		a.LeftOut = append(a.LeftOut, templates.Sample{Text: "In queues that you may not change", End: words.Count(g.closed)})
+	}
+	return question(a, m.forAPI()), nil
+}
+
+func orNoName(name string) string {
+	if name == "" {
+		return "(no name)"
+	}
+	return visibleText(name)
+}
+
+func orNoReason(folded string) string {
+	if folded == "" {
+		return "no reason given"
+	}
+	return folded
+}
+
+// onGroup starts the operation on a group. It leads back to the failures, where the group shows how far it is.
+func (s *Server) onGroup(ctx context.Context, c *Call, doing string, act func(*engine.Queue, keys.State) batchAct) (Result, error) {
+	g, err := s.failureGroup(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	spec := operation.Spec{
+		Verb: c.Action.Name, Subject: "failed jobs", Who: c.Who.Name, Group: g.ID,
+		Detail: "every job named " + orNoName(g.Name) + " that failed with “" + clip(visibleText(orNoReason(g.Error)), fold.MaxLength) + "”",
+	}
+	var targets []target
+	for _, q := range g.queues {
+		targets = append(targets, target{q, keys.Failed, act(q, keys.Failed)})
+		spec.Queues = append(spec.Queues, q.Qualified())
+	}
+	if len(targets) == 1 {
+		spec.Queue, spec.Queues = spec.Queues[0], nil
+	}
+	res, err := s.begin(s.overMatching(spec, c, g.query, targets), 0)
+	if err != nil {
+		return res, err
+	}
+	res.Message, res.Location = doing+" "+words.Plural(g.Count-g.closed, "job", "jobs")+".", ""
+	return res, nil
+}
