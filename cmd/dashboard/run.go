@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bullpen/internal/audit"
 	"bullpen/internal/config"
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
@@ -137,9 +138,13 @@ func (s *server) buildWeb() (err error) {
 	if err != nil {
 		return err
 	}
+	activity, err := audit.New(audit.Options{Client: s.store.Client(), ReadOnly: c.ReadOnly, Logger: s.log})
+	if err != nil {
+		return err
+	}
 	s.web, err = web.New(web.Options{
 		Monitor: s.monitor, Queue: s.queue, Policies: policies, Metrics: s.metrics.Handler(c.Metrics.Token),
-		Callback: s.workers.callback(), Ready: s.ready,
+		Callback: s.workers.callback(), Ready: s.ready, Audit: activity,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
 		ReadOnly: c.ReadOnly, Logger: s.log,

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 		}
 		e := s.entry(c, call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
 		e.Done, e.Refused, e.Operation = res.Done, res.Refused, res.Operation
+		if res.JobID != "" {
+			e.Jobs = []string{res.JobID}
+		}
 		s.record(ctx, e)
 		s.touch()
 		s.settle(ctx, call)
@@ -250,6 +254,9 @@ func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entr
 	}
 	if e.Target == "" {
 		e.Target = call.Values.Get("state")
+	}
+	if !truthy(call.Values.Get("all")) {
+		e.Jobs = slices.Concat(call.Values["id"], call.Values["ids"])
 	}
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bullpen/internal/audit"
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
@@ -109,6 +110,8 @@ func (r *recorder) Record(_ context.Context, e Entry) {
 	defer r.mu.Unlock()
 	r.entries = append(r.entries, e)
 }
+
+func (r *recorder) Read(context.Context, audit.Query) (audit.Page, error) { return audit.Page{}, nil }
 
 func (r *recorder) take() []Entry {
 	r.mu.Lock()

@@ -42,7 +42,8 @@ type Options struct {
 	Ready func() error
 	// Auth tells who sends a request; nil makes everybody an administrator, which suits loopback only.
 	Auth Authenticator
-	// Audit records every attempt to write, also refused ones; nil logs only.
+	// Audit records every attempt to write, also refused ones; nil logs only and has no
+	// activity page.
 	Audit Auditor
 	// BasePath is the path the dashboard is mounted under; default "".
 	BasePath string

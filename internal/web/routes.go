@@ -24,7 +24,7 @@ var navigation = []struct {
 
 // pages are the views by route pattern. A page that is not in here has no route and no link.
 func (s *Server) pages() map[string]viewFunc {
-	return map[string]viewFunc{
+	pages := map[string]viewFunc{
 		"/":              s.overview,
 		"/queues/:queue": s.queuePage,
 
@@ -40,6 +40,10 @@ func (s *Server) pages() map[string]viewFunc {
 		"/operations":     s.operationsPage,
 		"/operations/:op": s.operationPage,
 	}
+	if s.o.Audit != nil {
+		pages["/activity"] = s.activityPage
+	}
+	return pages
 }
 
 // routes builds the router: pages, acts, the API, and what machines read.

@@ -22,3 +22,6 @@ func (q Queue) LiftedField() string { return "lifted:" + q.Name }
 
 // Secret is the string all replicas sign callback URLs with when none is configured.
 const Secret = Own + "secret"
+
+// Audit is the stream of what people did through Bullpen, of all queues.
+const Audit = Own + "audit"

@@ -1,0 +1,146 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bullpen/internal/audit"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/web/jsonview"
+	"bullpen/internal/words"
+	"bullpen/templates"
+)
+
+// activityRows is how many entries a page of the activity shows.
+const activityRows = 50
+
+// activityPage shows who did what, newest first.
+func (s *Server) activityPage(ctx context.Context, r viewRequest) (view, error) {
+	text, result := strings.TrimSpace(r.query.Get("q")), r.query.Get("result")
+	v := templates.ActivityPage{
+		Title: "Activity", Say: "What people did and tried, through every Bullpen on this Redis. About the last " + words.Count(audit.Kept) + " entries are kept.",
+		Filter: templates.ActivityFilter{URL: s.links.to("/activity"), Query: text, Outcomes: outcomeOptions(result)},
+	}
+	before := r.query.Get("before")
+	p, err := s.o.Audit.Read(ctx, audit.Query{Before: before, Limit: activityRows, Match: s.activityMatch(r.who, text, result)})
+	switch {
+	case errors.Is(err, audit.ErrCursor):
+		return view{}, problem(http.StatusBadRequest, "No such page", "%q is not a place in the activity log.", clip(before, 60))
+	case err != nil:
+		v.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "The activity cannot be read.", Text: sentenceStart(oneLine(err)) + "."}
+	}
+	for _, e := range p.Entries {
+		v.Rows = append(v.Rows, s.activityRow(e, r))
+	}
+	if len(v.Rows) == 0 && err == nil {
+		v.Empty = s.noActivity(before, text+result != "", p)
+	}
+	if before != "" || p.Next != "" {
+		v.Pager = &templates.Pager{Label: "Pages of activity", Text: words.Plural(int64(len(v.Rows)), "entry", "entries"), PrevLabel: "Newest", NextLabel: "Older"}
+		if before != "" {
+			v.Pager.PrevURL = r.with(s.links.base, "before", "")
+		}
+		if p.Next != "" {
+			v.Pager.NextURL = r.with(s.links.base, "before", p.Next)
+		}
+	}
+	return view{title: "Activity", nav: "/activity", content: templates.ActivityView(v)}, nil
+}
+
+func outcomeOptions(chosen string) []templates.Option {
+	options := []templates.Option{{Label: "All results"}}
+	for _, o := range []string{audit.Done, audit.Refused, audit.Failed} {
+		options = append(options, templates.Option{Value: o, Label: o})
+	}
+	for i := range options {
+		options[i].Chosen = options[i].Value == chosen
+	}
+	return options
+}
+
+// activityMatch chooses what the viewer may see and asked for.
+func (s *Server) activityMatch(who Identity, text, result string) func(Entry) bool {
+	text = strings.ToLower(text)
+	return func(e Entry) bool {
+		if e.Queue != "" && !who.May(Viewer, s.links.parseQueue(e.Queue)) || result != "" && e.Outcome != result {
+			return false
+		}
+		return slices.ContainsFunc(append([]string{e.Who, e.Action, e.Queue, e.Target, e.Message}, e.Jobs...), func(part string) bool {
+			return strings.Contains(strings.ToLower(part), text)
+		})
+	}
+}
+
+func (s *Server) noActivity(before string, filtered bool, p audit.Page) *templates.EmptyState {
+	e := &templates.EmptyState{Title: "Nobody has changed anything yet", Text: "Retries, removals, pauses and everything else that writes appears here."}
+	switch {
+	case p.Next != "":
+		e.Title, e.Text = "Nothing that matches among "+words.Count(int64(p.Read))+" entries", "There are older ones."
+	case before != "":
+		e.Title, e.Text = "Nothing older", "The log ends here."
+	case filtered:
+		e.Title, e.Text = "Nothing that matches", words.Plural(int64(p.Read), "entry was", "entries were")+" looked at."
+		e.Links = []templates.Link{{Label: "Show all", URL: s.links.to("/activity")}}
+	}
+	return e
+}
+
+func (s *Server) activityRow(e Entry, r viewRequest) templates.ActivityRow {
+	row := templates.ActivityRow{
+		When: s.when(e.At, r.now), Who: jsonview.Visible(e.Who), Role: e.Role, Action: jsonview.Visible(sentenceStart(e.Action)),
+		Outcome: outcomeLook(e.Outcome), Message: jsonview.Visible(e.Message),
+	}
+	if e.Who == "" {
+		row.Who = "somebody unknown"
+	}
+	if e.Remote != "" {
+		row.Remote = ", from " + jsonview.Visible(e.Remote)
+	}
+	if e.Operation != "" {
+		row.Operation = &templates.Link{Label: "Operation " + e.Operation, URL: s.links.to("/operations/" + escapeSegment(e.Operation))}
+	}
+	if e.Queue == "" {
+		if e.Target != "" {
+			row.Target = &templates.Link{Label: jsonview.Visible(e.Target)}
+		}
+		return row
+	}
+	q := s.links.parseQueue(e.Queue)
+	row.Queue = &templates.Link{Label: jsonview.Visible(s.queueName(e.Queue)), URL: s.links.queue(q)}
+	if len(e.Jobs) == 0 {
+		row.Target = s.activityTarget(q, e.Target)
+	}
+	for _, id := range e.Jobs {
+		row.Jobs = append(row.Jobs, templates.Link{Label: jsonview.Visible(id), URL: s.links.job(q, id)})
+	}
+	if more := e.Done + e.Refused - int64(len(e.Jobs)); more > 0 && len(e.Jobs) > 0 {
+		row.More = " and " + words.Count(more) + " more"
+	}
+	return row
+}
+
+// activityTarget is the job or the state that was acted on; nil when it was the queue itself.
+func (s *Server) activityTarget(q keys.Queue, target string) *templates.Link {
+	switch {
+	case target == "":
+		return nil
+	case templates.StateOf(target).Label != "Unknown":
+		return &templates.Link{Label: "all that were " + stateWord(target)}
+	}
+	return &templates.Link{Label: jsonview.Visible(target), URL: s.links.job(q, target)}
+}
+
+func outcomeLook(outcome string) templates.Health {
+	switch outcome {
+	case audit.Done:
+		return templates.Health{Label: outcome, Class: "s-completed", Icon: "s-completed"}
+	case audit.Refused:
+		return templates.Health{Label: outcome, Class: "s-delayed", Icon: "h-warn"}
+	case audit.Failed:
+		return templates.Health{Label: outcome, Class: "s-failed", Icon: "s-failed"}
+	}
+	return templates.Health{Label: "unknown", Class: "h-idle", Icon: "h-unknown"}
+}
