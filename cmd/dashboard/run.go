@@ -21,6 +21,7 @@ import (
 	"bullpen/internal/monitor"
 	"bullpen/internal/processor"
 	"bullpen/internal/store"
+	"bullpen/internal/telemetry"
 	"bullpen/internal/web"
 )
 
@@ -29,22 +30,25 @@ const (
 	readyTimeout = time.Second
 	// webGrace is how long requests under way may take at the end.
 	webGrace = 5 * time.Second
+	// exportGrace is how long the last spans may take to be sent.
+	exportGrace = 2 * time.Second
 	// demoPrefix keeps the demo away from the queues of a configured Redis.
 	demoPrefix = "bullpen-demo"
 )
 
 // server is everything that serves, in the order it starts; it stops in reverse.
 type server struct {
-	config   *config.Config
-	log      *slog.Logger
-	store    *store.Store
-	demo     *processor.Demo // nil without -demo
-	metrics  *metrics.Metrics
-	monitor  *monitor.Monitor
-	live     *livepolicy.Watcher
-	listener net.Listener
-	web      *web.Server
-	workers  *workforce
+	telemetry *telemetry.Telemetry // nil unless the environment asks for it
+	config    *config.Config
+	log       *slog.Logger
+	store     *store.Store
+	demo      *processor.Demo // nil without -demo
+	metrics   *metrics.Metrics
+	monitor   *monitor.Monitor
+	live      *livepolicy.Watcher
+	listener  net.Listener
+	web       *web.Server
+	workers   *workforce
 
 	serving  chan error // gets the end of web.Serve
 	stopping atomic.Bool
@@ -66,6 +70,9 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 	if s.store, err = store.Open(ctx, storeOptions(c, log)); err != nil {
 		return s, err
 	}
+	if err = s.buildTelemetry(ctx); err != nil {
+		return s, err
+	}
 	if err = s.buildDemo(); err != nil {
 		return s, err
 	}
@@ -78,6 +85,14 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 		return s, err
 	}
 	return s, s.buildWeb()
+}
+
+func (s *server) buildTelemetry(ctx context.Context) (err error) {
+	if !telemetry.Enabled(os.Getenv) {
+		return nil
+	}
+	s.telemetry, err = telemetry.New(ctx, telemetry.Options{Version: buildVersion(), Logger: s.log})
+	return err
 }
 
 func (s *server) buildDemo() (err error) {
@@ -154,10 +169,14 @@ func (s *server) buildWeb() (err error) {
 
 // queue opens the engine's view of a queue, with the defaults its policy gives to new jobs.
 func (s *server) queue(id keys.Queue) (*engine.Queue, error) {
-	return engine.NewQueue(engine.QueueOptions{
+	o := engine.QueueOptions{
 		Client: s.store.Client(), Prefix: id.Prefix, Name: id.Name,
 		Defaults: processor.JobDefaults(s.monitor.Policy(id)),
-	})
+	}
+	if s.telemetry != nil {
+		o.Telemetry = s.telemetry
+	}
+	return engine.NewQueue(o)
 }
 
 // start starts everything. The workers follow as soon as Redis answers.
@@ -257,8 +276,20 @@ func (s *server) abort() error {
 			errs = append(errs, err)
 		}
 	}
+	if s.telemetry != nil {
+		s.endTelemetry()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// endTelemetry sends the last spans. That nobody takes them is no failure of this program.
+func (s *server) endTelemetry() {
+	ctx, cancel := context.WithTimeout(context.Background(), exportGrace)
+	defer cancel()
+	if err := s.telemetry.Shutdown(ctx); err != nil {
+		s.log.Warn("the last spans were not sent", "component", "telemetry", "err", err)
+	}
 }

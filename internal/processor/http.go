@@ -2,6 +2,7 @@ package processor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,18 +174,19 @@ func (h *httpWorker) request(ctx context.Context, j *engine.Job) (*http.Request,
 			req.Host = value
 		}
 	}
-	h.setHeaders(req.Header, j)
+	h.setHeaders(ctx, req.Header, j)
 	return req, h.sign(req.Header, body)
 }
 
-func (h *httpWorker) setHeaders(header http.Header, j *engine.Job) {
+func (h *httpWorker) setHeaders(ctx context.Context, header http.Header, j *engine.Job) {
 	header.Set("Content-Type", "application/json")
 	header.Set("User-Agent", "Bullpen")
 	header.Set("Bullpen-Queue", headerText(h.Queue.Name))
 	header.Set("Bullpen-Job-Id", headerText(j.ID))
 	header.Set("Bullpen-Attempt", strconv.Itoa(attempt(j)))
 	header.Set("Idempotency-Key", idempotencyKey(h.Queue, j.ID))
-	parent, state := traceContext(j.Opts.TelemetryContext)
+	// The span of this run if there is one, else whatever span added the job.
+	parent, state := traceContext(cmp.Or(engine.TraceContext(ctx), j.Opts.TelemetryContext))
 	if parent != "" {
 		header.Set("Traceparent", parent)
 	}

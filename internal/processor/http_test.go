@@ -108,6 +108,13 @@ func TestHTTPPassesTheTraceOn(t *testing.T) {
 		h := last().header
 		require.Equal(t, want, [2]string{h.Get("Traceparent"), h.Get("Tracestate")}, metadata)
 	}
+
+	// The span of the run itself, as the worker's context has it, goes before the span of the producer.
+	j := aJob()
+	j.Opts.TelemetryContext = `{"traceparent":"` + strings.Replace(parent, "4bf9", "ffff", 1) + `"}`
+	_, err := handler(engine.WithTraceContext(t.Context(), `{"traceparent":"`+parent+`"}`), j)
+	require.NoError(t, err)
+	require.Equal(t, parent, last().header.Get("Traceparent"))
 }
 
 func TestHTTPSignsAsStandardWebhooksDo(t *testing.T) {
