@@ -254,7 +254,7 @@ func policyFleet(p policyState) templates.Fleet {
 	case len(f.Rows) == 0:
 		f.Note = "No worker of Bullpen's runs this queue now."
 	case others > 0:
-		f.Note = words.Plural(others, "more worker is", "more workers are") + " not Bullpen's and obey only the fleet's bound and a limiter for all clients."
+		f.Note = words.Plural(others, "more worker is not Bullpen's and obeys", "more workers are not Bullpen's and obey") + " only the fleet's bound and a limiter for all clients."
 	}
 	return f
 }

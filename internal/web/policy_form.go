@@ -177,7 +177,10 @@ func parseKeep(text string) (policy.Keep, bool) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
-		if n, err := strconv.ParseInt(part, 10, 64); err == nil && n > 0 && k.Count < 0 {
+		if n, err := strconv.ParseInt(part, 10, 64); err == nil {
+			if n < 1 || k.Count > 0 {
+				return k, false
+			}
 			k.Count = n
 			continue
 		}

@@ -100,7 +100,7 @@ func scenarios(p policyState) []scenario {
 	if l.FailingShare > 2*usual {
 		add("Downstream recovers", words.Percent(usual)+" failing", func(l *monitor.Load) { l.FailingShare = usual })
 	}
-	if l.Limit > 0 {
+	if p.size.LimiterUse > 0.5 {
 		wider := math.Ceil(float64(p.q.Limiter.Max) * 1.2)
 		sub := "as much more as the service must bear"
 		if p.size.Capacity > 0 && wider/p.q.Limiter.Duration.Seconds() > p.size.Capacity {
