@@ -274,7 +274,7 @@ func (l *lines) calm(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	const few = 12 // of all workers and their jobs together
+	const few = 8 // of all workers and their jobs together
 	for i := range l.at {
 		if j := i + few; j < len(l.at) && l.at[j].Sub(l.at[i]) < time.Second {
 			t.Fatalf("more than %d lines within a second:\n%s", few, strings.Join(l.text[i:j+1], "\n"))
