@@ -34,6 +34,7 @@ func (s *Server) pages() map[string]viewFunc {
 		"/failures": s.failuresPage,
 		"/search":   s.searchPage,
 
+		"/workers":         s.workersPage,
 		"/alerts":          s.alertsPage,
 		"/runbooks/:alert": s.runbookPage,
 
