@@ -42,7 +42,7 @@ func (s *sketch) quantile(q float64) float64 {
 	var seen int64
 	for i, n := range s.counts {
 		if seen += int64(n); n > 0 && seen >= rank {
-			return math.Pow(sketchGrowth, float64(i)-0.5)
+			return math.Max(1, math.Pow(sketchGrowth, float64(i)-0.5)) // times are whole milliseconds
 		}
 	}
 	return 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bullpen/internal/engine"
@@ -215,7 +216,7 @@ func jobBackoff(b *engine.Backoff) string {
 		out += ", " + words.Exact(b.Delay)
 	}
 	if b.Jitter > 0 {
-		out += ", jitter " + words.Number(b.Jitter)
+		out += ", jitter " + strconv.FormatFloat(b.Jitter, 'g', 3, 64)
 	}
 	return out
 }

@@ -207,7 +207,7 @@ func (s *Server) pacePlot(st operation.Status) *templates.Plot {
 		Paths:  []templates.PlotPath{{Class: "fill s-active", D: scale.Bars(values)[0]}},
 	}
 	for _, t := range scale.Ticks {
-		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Number(t.Value)})
+		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Tick(t.Value)})
 	}
 	for i, anchor := range []string{"", "mid", "e"} {
 		at := st.Started.Add(time.Duration(float64(len(values)) * float64(st.Every) * float64(i) / 2)).In(s.o.Zone)

@@ -50,7 +50,7 @@ func (s *Server) queueRow(r viewRequest, q *monitor.Queue) templates.QueueRow {
 		Spark: sparkOf(q, r.now),
 	}
 	if q.Prefix != s.o.Prefix {
-		row.Name = q.Qualified()
+		row.Name = jsonview.Visible(q.Qualified())
 	}
 	if q.Counts == nil && row.Reason == "" {
 		row.Reason = "Counts unknown: " + q.Unreadable
@@ -141,13 +141,22 @@ func workersCell(q *monitor.Queue) templates.Cell {
 // sparkBars is how many bars an hour has.
 const sparkBars = 30
 
+// minuteSlot is the place of a closed minute in the last hour, 59 for the newest; -1 when it has none.
+func minuteSlot(m monitor.Minute, now time.Time) int {
+	i := 59 - int(now.Truncate(time.Minute).Add(-time.Minute).Sub(m.Start)/time.Minute)
+	if i < 0 || i > 59 {
+		return -1
+	}
+	return i
+}
+
 // sparkOf draws what finished in the last hour, two minutes a bar.
 func sparkOf(q *monitor.Queue, now time.Time) templates.Spark {
 	good, bad := make([]int64, sparkBars), make([]int64, sparkBars)
 	var total, last int64
 	for _, m := range q.History {
-		i := sparkBars - 1 - int(now.Sub(m.Start)/(2*time.Minute))
-		if i < 0 || i >= sparkBars {
+		i := minuteSlot(m, now) / 2
+		if i < 0 {
 			continue
 		}
 		good[i] += m.Completed

@@ -163,7 +163,8 @@ func sum(all []*monitor.Queue) sums {
 		if !q.NextDue.IsZero() && (t.nextDue.IsZero() || q.NextDue.Before(t.nextDue)) {
 			t.nextDue = q.NextDue
 		}
-		if q.OldestWait > 0 && (t.oldest == nil || q.OldestWait > t.oldest.OldestWait) {
+		// What waits on purpose does not wait for anybody.
+		if q.OldestWait > 0 && !q.Paused && !q.DeadLetter && (t.oldest == nil || q.OldestWait > t.oldest.OldestWait) {
 			t.oldest = q
 		}
 	}
@@ -176,7 +177,7 @@ func (t sums) minutes(now time.Time, figure func(monitor.Minute) int64) []float6
 	seen := false
 	for _, q := range t.queues {
 		for _, m := range q.History {
-			if i := 59 - int(now.Sub(m.Start)/time.Minute); i >= 0 && i < 60 {
+			if i := minuteSlot(m, now); i >= 0 {
 				out[i] += float64(figure(m))
 				seen = true
 			}

@@ -226,7 +226,9 @@ func workersFact(q *monitor.Queue) templates.Fact {
 	case q.Workers == 0 && q.DeadLetter:
 		f.Small = "none expected"
 	case q.BullpenWorkers > 0 && q.BullpenWorkers == q.Workers:
-		f.Small = "with " + words.Count(q.Announced) + " at once between them"
+		if f.Small = "with " + words.Count(q.Announced) + " at once"; q.Workers > 1 {
+			f.Small += " between them"
+		}
 	case q.BullpenWorkers > 0:
 		f.Small = words.Count(q.BullpenWorkers) + " of them Bullpen's"
 	}

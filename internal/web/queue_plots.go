@@ -15,9 +15,8 @@ import (
 
 // hour is the last 60 closed minutes; a minute nobody watched is zero.
 func hour(q *monitor.Queue, now time.Time) (minutes [60]monitor.Minute, seen int) {
-	last := now.Truncate(time.Minute).Add(-time.Minute)
 	for _, m := range q.History {
-		if i := 59 - int(last.Sub(m.Start)/time.Minute); i >= 0 && i < 60 {
+		if i := minuteSlot(m, now); i >= 0 {
 			minutes[i] = m
 			seen++
 		}
@@ -66,7 +65,7 @@ func (s *Server) throughputPlot(q *monitor.Queue, minutes [60]monitor.Minute, se
 	paths := scale.Bars(bad, good)
 	p.Paths = []templates.PlotPath{{Class: "fill s-failed", D: paths[0]}, {Class: "fill s-completed", D: paths[1]}}
 	for _, t := range scale.Ticks {
-		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Number(t.Value)})
+		p.Y = append(p.Y, templates.PlotTick{At: percent(t.Percent), Label: words.Tick(t.Value)})
 	}
 	if showLimit {
 		p.Marks = []templates.PlotMark{{Class: "s-delayed", At: percent(scale.Y(limit)), Label: "limiter, " + words.Count(q.Limiter.Max) + " per " + words.Exact(q.Limiter.Duration)}}

@@ -68,6 +68,14 @@ func Number(f float64) string {
 	}
 }
 
+// Tick writes a figure beside an axis, whose neighbours are as even: "50", "0.5".
+func Tick(f float64) string {
+	if f == math.Trunc(f) {
+		return decimals(f, 0)
+	}
+	return Number(f)
+}
+
 // PerSecond writes a rate per second: "54.4/s".
 func PerSecond(rate float64) string { return Number(rate) + "/s" }
 
@@ -158,11 +166,11 @@ func Exact(d time.Duration) string {
 		return "-" + Exact(-d)
 	case d == 0:
 		return "0" + nbsp + "s"
-	case d < 10*time.Millisecond:
+	case d < 10*time.Millisecond && d%time.Millisecond != 0:
 		return decimals(float64(d)/float64(time.Millisecond), 2) + nbsp + "ms"
 	case d < 999500*time.Microsecond:
 		return decimals(float64(d)/float64(time.Millisecond), 0) + nbsp + "ms"
-	case d < 9950*time.Millisecond:
+	case d < 9950*time.Millisecond && d%time.Second != 0:
 		return decimals(d.Seconds(), 1) + nbsp + "s"
 	default:
 		return Duration(d)
