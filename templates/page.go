@@ -19,6 +19,15 @@ type Page struct {
 	// Flash is the result of the write before this page; Notices are warnings that come and go by themselves.
 	Flash, Notices []Notice
 	Foot           Foot
+	// User is who is signed in; no name means that nobody needs to.
+	User User
+}
+
+// User is who looks at the page.
+type User struct {
+	Name, Role string
+	// SignOut is the address that ends the session, "" when there is none to end.
+	SignOut string
 }
 
 // NavLink is a page in the top bar.

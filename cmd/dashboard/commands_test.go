@@ -52,7 +52,6 @@ func TestWrongUsage(t *testing.T) {
 		"add backoff":    {args: []string{"add", "a", "b", "-backoff", "fixed"}, want: `dashboard: invalid value "fixed" for flag -backoff: it needs a type and a delay`},
 		"replay nothing": {args: []string{"replay"}, want: "dashboard: replay: it takes QUEUE [ID…]"},
 		"add read-only":  {args: []string{"add", "a", "b", "-read-only"}, want: "dashboard: add: -read-only writes nothing to Redis"},
-		"login":          {args: []string{"-config", file(t, "auth: {proxy: {header: X-User, trusted: [127.0.0.1]}}")}, want: "dashboard: auth: logins are not checked by this version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

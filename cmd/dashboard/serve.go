@@ -27,7 +27,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(supported(c), preflight(c)); err != nil {
+	if err := preflight(c); err != nil {
 		return err
 	}
 	log := p.logger(c.LogLevel)
@@ -107,12 +107,4 @@ func handedBack(back []processor.HandedBack) error {
 		return nil
 	}
 	return fmt.Errorf("%w to waiting, unfinished: %s", errHandedBack, strings.Join(parts, "; "))
-}
-
-// supported refuses what a user could believe to be in force when it is not.
-func supported(c *config.Config) error {
-	if c.Auth.Configured() {
-		return usagef("auth: logins are not checked by this version; remove auth and keep the dashboard on loopback, or behind a proxy that asks for a login (-insecure)")
-	}
-	return nil
 }

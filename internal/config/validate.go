@@ -56,7 +56,7 @@ func (d *decoder) given(path string) bool {
 func (d *decoder) validate(c *Config) {
 	d.address(c)
 	d.redis(c)
-	d.auth(c.Auth)
+	d.auth(c)
 	for i, p := range c.QueuesInclude {
 		d.check(fmt.Sprintf("queues_include[%d]", i), p != "", "must not be empty")
 	}
@@ -227,7 +227,8 @@ func (d *decoder) rings(c *Config) {
 	}
 }
 
-func (d *decoder) auth(a Auth) {
+func (d *decoder) auth(c *Config) {
+	a := c.Auth
 	names := map[string]bool{}
 	for i, u := range a.Users {
 		at := fmt.Sprintf("auth.users[%d]", i)
@@ -248,15 +249,18 @@ func (d *decoder) auth(a Auth) {
 		d.patterns(at+".queues", t.Queues)
 		tokens[t.Name] = true
 	}
-	d.signOn(a)
+	d.signOn(c)
 	d.check("auth.session_key", a.SessionKey == "" || len(a.SessionKey) >= 32, "must have at least 32 characters")
 }
 
 // signOn checks the two ways in which somebody else vouches for the user.
-func (d *decoder) signOn(a Auth) {
+func (d *decoder) signOn(c *Config) {
+	a := c.Auth
 	if o := a.OIDC; o != nil {
 		d.check("auth.oidc.issuer", isHTTP(o.Issuer), "%q is not an http:// or https:// address", o.Issuer)
 		d.check("auth.oidc.client_id", o.ClientID != "", "is missing")
+		d.check("auth.oidc.roles_claim", o.RolesClaim != "", "is missing: it says which of the provider's users may come in, and as what")
+		d.check("auth.oidc", c.PublicURL != "", "needs public_url: the provider sends people back there")
 		for value, role := range o.RoleMap {
 			d.check("auth.oidc.role_map."+value, checkWord(role, "viewer operator admin") == nil,
 				"%q is not one of viewer, operator, admin", role)

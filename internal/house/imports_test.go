@@ -67,6 +67,10 @@ var rules = map[string]rule{
 		},
 		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ"},
 	},
+	"internal/web/access": {
+		ours:    []string{"internal/web"},
+		modules: []string{bcrypt, "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
+	},
 	"internal/web/chart":     {},
 	"internal/web/jsonview":  {},
 	"internal/web/operation": {},

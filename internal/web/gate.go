@@ -263,6 +263,11 @@ func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entr
 
 func (s *Server) recordFailure(ctx context.Context, c echo.Context, call *Call, err error) {
 	p := asProblem(err)
+	if p.Status == http.StatusUnauthorized {
+		// Strangers must not push what people did out of the capped log.
+		s.log.InfoContext(ctx, "refused", "action", call.Action.Name, "remote", c.RealIP(), "err", p)
+		return
+	}
 	outcome := "failed"
 	if p.Status < http.StatusInternalServerError {
 		outcome = "refused"

@@ -30,6 +30,16 @@ func (r Role) String() string {
 	return "none"
 }
 
+// ParseRole is the inverse of String; any other text is NoRole.
+func ParseRole(name string) Role {
+	for r := Viewer; r <= Admin; r++ {
+		if r.String() == name {
+			return r
+		}
+	}
+	return NoRole
+}
+
 // Identity is who sends a request.
 type Identity struct {
 	// Name goes into the audit log.
@@ -39,6 +49,8 @@ type Identity struct {
 	Queues []string
 	// Token says the request carries a bearer token, which no browser adds by itself: no origin check is needed.
 	Token bool
+	// Session says that a session of ours vouches for it, which can be ended by signing out.
+	Session bool
 }
 
 // May reports whether the identity has at least role r for the queue; the zero queue means something beyond any queue.
@@ -57,7 +69,8 @@ func (i Identity) May(r Role, q keys.Queue) bool {
 	return false
 }
 
-// Authenticator tells who sends a request. An error means nobody that is known: the answer is 401.
+// Authenticator tells who sends a request. An error means nobody that is known: the answer is 401, or the error's own
+// if it is a Problem.
 type Authenticator interface {
 	Identify(r *http.Request) (Identity, error)
 }

@@ -66,6 +66,9 @@ func (s *Server) live(c echo.Context) error {
 		case <-s.stopping:
 			return nil
 		case <-tick.C:
+			if _, err := s.identify(c.Request()); err != nil {
+				return nil //nolint:nilerr // the session has ended, and so does its view
+			}
 			err = w.write([]byte(": still here\n\n"))
 		case <-st.wake:
 			after, err = s.send(w, st, after, nil)

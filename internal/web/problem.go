@@ -34,6 +34,12 @@ func (p *Problem) Error() string {
 
 func (p *Problem) Unwrap() error { return p.cause }
 
+// Refuse makes a Problem for an Authenticator: status, what happened, why and what would help, and its cause, which is
+// never shown.
+func Refuse(status int, title, detail string, cause error) error {
+	return &Problem{Status: status, Title: title, Detail: detail, cause: cause}
+}
+
 // problem makes a Problem with a formatted detail.
 func problem(status int, title, format string, args ...any) *Problem {
 	return &Problem{Status: status, Title: title, Detail: fmt.Sprintf(format, args...)}

@@ -40,14 +40,19 @@ func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
 		Title: v.title,
 		Base:  s.o.BasePath,
 		Style: s.asset(static.Style), Script: s.asset(static.Script), Icon: s.asset(static.Icon),
-		Where:   s.o.Alias + ", " + s.o.Prefix,
-		Nav:     s.nav(v.nav),
-		Query:   v.find,
-		Status:  s.status(r.snap, r.now),
-		Flash:   s.flash(c),
-		Notices: s.warnings(r.snap, r.now),
-		Foot:    s.foot(r.snap),
+		Flash: s.flash(c),
 	}
+	if r.who.Role == NoRole {
+		p.Foot.Version, p.Foot.Zone = s.o.Version, s.o.Zone.String()
+		return p
+	}
+	p.Where = s.o.Alias + ", " + s.o.Prefix
+	p.Nav = s.nav(v.nav)
+	p.Query = v.find
+	p.Status = s.status(r.snap, r.now)
+	p.Notices = s.warnings(r.snap, r.now)
+	p.Foot = s.foot(r.snap)
+	p.User = s.user(r.who)
 	if s.has("/search") {
 		p.Find = s.links.to("/search")
 	}
@@ -182,11 +187,15 @@ func (s *Server) fail(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
+	if p.Status == http.StatusUnauthorized && s.askToSignIn(c) {
+		return
+	}
 	if wantsJSON(c.Request()) {
 		s.answer(c, p.Status, "application/problem+json", p)
 		return
 	}
-	r := s.viewRequest(c, Identity{})
+	who, _ := s.identify(c.Request()) // a stranger gets a page that says no more than the error
+	r := s.viewRequest(c, who)
 	v := view{title: p.Title, status: p.Status, content: templates.ErrorPage(templates.Failure{Title: p.Title, Detail: p.Detail, Links: p.Links, Home: s.links.to("/")})}
 	if err := s.showView(c, r, v); err != nil {
 		s.log.Error("show error page", "err", err)

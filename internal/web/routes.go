@@ -78,6 +78,7 @@ func (s *Server) routes() *echo.Echo {
 	for _, field := range jobFiles {
 		e.GET("/queues/:queue/jobs/:id/"+field, s.jobFile(field))
 	}
+	s.signInRoutes(e)
 	e.GET("/live", s.live)
 	e.GET("/static/:name", s.static)
 	e.GET("/favicon.ico", s.favicon)

@@ -119,6 +119,9 @@ func (s *Server) identify(r *http.Request) (Identity, error) {
 		auth = everybody{}
 	}
 	who, err := auth.Identify(r)
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		return Identity{}, p
+	}
 	if err != nil {
 		return Identity{}, &Problem{Status: http.StatusUnauthorized, Title: "Please sign in", Detail: err.Error(), cause: err}
 	}

@@ -78,6 +78,7 @@ func (s *Server) serve(f viewFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		s.renew(c)
 		r := s.viewRequest(c, who)
 		v, err := f(c.Request().Context(), r)
 		if err != nil {

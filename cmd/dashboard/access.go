@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"bullpen/internal/config"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/web"
+	"bullpen/internal/web/access"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// keyTimeout bounds the question for the key of sessions.
+const keyTimeout = 2 * time.Second
+
+// login makes what tells who uses the dashboard; nil when everybody may.
+func (s *server) login() (web.Authenticator, error) {
+	auth := s.config.Auth
+	if !auth.Configured() {
+		return nil, nil //nolint:nilnil // no login is a configuration like any other
+	}
+	o := access.Options{
+		Key: s.sessionKey, BasePath: s.config.BasePath, Secure: strings.HasPrefix(s.config.PublicURL, "https:"), Logger: s.log,
+	}
+	for _, u := range auth.Users {
+		o.Users = append(o.Users, access.User{Name: u.Name, Hash: []byte(u.PasswordHash), Role: web.ParseRole(u.Role), Queues: u.Queues})
+	}
+	for _, t := range auth.Tokens {
+		token := access.Token{Name: t.Name, Role: web.ParseRole(t.Role), Queues: t.Queues}
+		if _, err := hex.Decode(token.Sum[:], []byte(t.TokenHash)); err != nil {
+			return nil, fmt.Errorf("token_hash of %s: %w", t.Name, err)
+		}
+		o.Tokens = append(o.Tokens, token)
+	}
+	if p := auth.Proxy; p != nil {
+		trusted, err := networks(p.Trusted)
+		if err != nil {
+			return nil, err
+		}
+		o.Proxy = &access.Proxy{Header: p.Header, RolesHeader: p.RolesHeader, Trusted: trusted}
+	}
+	if p := auth.OIDC; p != nil {
+		o.Provider = s.signInProvider(p)
+	}
+	return access.New(o)
+}
+
+func (s *server) signInProvider(o *config.OIDC) *access.Provider {
+	roles := map[string]web.Role{}
+	for value, role := range o.RoleMap {
+		roles[value] = web.ParseRole(role)
+	}
+	return &access.Provider{
+		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: s.config.PublicURL + "/oidc/callback",
+		RolesClaim: o.RolesClaim, RoleMap: roles,
+	}
+}
+
+// networks reads addresses and ranges; an address is a range of one.
+func networks(texts []string) (out []netip.Prefix, err error) {
+	for _, text := range texts {
+		n, err := netip.ParsePrefix(text)
+		if err != nil {
+			a, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("trusted address: %w", err)
+			}
+			n = netip.PrefixFrom(a, a.BitLen())
+		}
+		out = append(out, n.Masked())
+	}
+	return out, nil
+}
+
+// sessionKey is what sessions are signed with.
+func (s *server) sessionKey(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+	defer cancel()
+	secret, err := s.sharedSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := hmac.New(sha256.New, []byte(secret))
+	m.Write([]byte("session"))
+	return m.Sum(nil), nil
+}
+
+// sharedSecret is secret for a process that may be read-only: where no other replica has left a secret it makes one of
+// its own, with which its sessions end when it does.
+func (s *server) sharedSecret(ctx context.Context) (string, error) {
+	if !s.config.ReadOnly || s.config.Auth.SessionKey != "" {
+		return s.secret(ctx)
+	}
+	secret, err := s.store.Client().Get(ctx, keys.Secret).Result()
+	if errors.Is(err, redis.Nil) {
+		return rand.Text(), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the signing secret: %w", err)
+	}
+	return secret, nil
+}
