@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 
+	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
@@ -96,8 +99,36 @@ func (w *workforce) applyPolicies(ctx context.Context) error {
 		if err != nil {
 			return &unusableError{err}
 		}
-		if err := processor.ApplyPolicy(ctx, q, s.live.Policy(id, named.Policy)); err != nil {
+		by := s.live.Policy(id, named.Policy)
+		if named.Worker != nil {
+			err = s.refuseBull(ctx, id, by.DeadLetter)
+		}
+		if err == nil {
+			err = processor.ApplyPolicy(ctx, q, by)
+		}
+		if errors.Is(err, engine.ErrBullQueue) {
+			return &unusableError{err}
+		}
+		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refuseBull refuses to work on queues that Bull 3 or 4 left: one that gets a worker, and the one for its dead letters.
+func (s *server) refuseBull(ctx context.Context, id keys.Queue, deadLetter string) error {
+	names := []string{id.Name}
+	if deadLetter != "" {
+		names = append(names, deadLetter)
+	}
+	for _, name := range names {
+		q, err := s.queue(keys.Queue{Prefix: id.Prefix, Name: name})
+		if err == nil {
+			err = q.RefuseBull(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("worker of queue %s: %w", id.Name, err)
 		}
 	}
 	return nil

@@ -98,6 +98,9 @@ func (p *program) withQueue(ctx context.Context, c *config.Config, id keys.Queue
 	if err != nil {
 		return usageError{err.Error()}
 	}
+	if err := q.RefuseBull(ctx); err != nil {
+		return err
+	}
 	return work(q)
 }
 

@@ -105,13 +105,21 @@ func JobDefaults(p policy.Policy) engine.JobOptions {
 
 // ApplyPolicy writes what a policy keeps in the queue's meta, where every client's workers obey it: the global
 // concurrency, if the policy names it, and a limiter whose scope is the queue. What the policy leaves out stays.
+// engine.ErrBullQueue refuses a queue that Bull 3 or 4 left, if there is something to write.
 func ApplyPolicy(ctx context.Context, q *engine.Queue, p policy.Policy) error {
+	global, limited := p.GlobalConcurrency > 0 || p.ClearGlobal, p.Limiter.Max > 0 && p.Limiter.Scope == "queue"
+	if !global && !limited {
+		return nil
+	}
+	if err := q.RefuseBull(ctx); err != nil {
+		return fmt.Errorf("apply policy: %w", err)
+	}
 	var errs []error
-	if p.GlobalConcurrency > 0 || p.ClearGlobal {
+	if global {
 		errs = append(errs, q.SetGlobalConcurrency(ctx, p.GlobalConcurrency))
 	}
-	if l := p.Limiter; l.Max > 0 && l.Scope == "queue" {
-		errs = append(errs, q.SetGlobalRateLimit(ctx, l.Max, l.Duration))
+	if limited {
+		errs = append(errs, q.SetGlobalRateLimit(ctx, p.Limiter.Max, p.Limiter.Duration))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("apply policy of %s: %w", q.Name, err)
