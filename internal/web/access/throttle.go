@@ -55,20 +55,24 @@ func (t *throttle) take(limits []limit) (wait time.Duration) {
 	defer t.mu.Unlock()
 	now := t.clock()
 	for _, l := range limits {
-		wait = max(wait, t.full[l.key].Sub(now)-time.Duration(l.burst-1)*l.refill)
+		wait = max(wait, t.fullAt(l.key, now).Sub(now)-time.Duration(l.burst-1)*l.refill)
 	}
 	if wait > 0 {
 		return wait
 	}
 	for _, l := range limits {
 		t.makeRoom(now)
-		full := t.full[l.key]
-		if full.Before(now) {
-			full = now
-		}
-		t.full[l.key] = full.Add(l.refill)
+		t.full[l.key] = t.fullAt(l.key, now).Add(l.refill)
 	}
 	return 0
+}
+
+// fullAt is when a bucket is full, now if it is; the lock is held.
+func (t *throttle) fullAt(key string, now time.Time) time.Time {
+	if full, ok := t.full[key]; ok && full.After(now) {
+		return full
+	}
+	return now
 }
 
 // giveBack takes back a try that was right. What was guessed before it still counts.
@@ -82,8 +86,8 @@ func (t *throttle) giveBack(limits []limit) {
 	}
 }
 
-// makeRoom forgets buckets that are full, and if there are none any one: who has ten thousand addresses is not
-// stopped by remembering them.
+// makeRoom forgets buckets that are full, and if most are not, any: who has ten thousand addresses is not stopped by
+// remembering them. It leaves a quarter free, so that it does not run with each try.
 func (t *throttle) makeRoom(now time.Time) {
 	if len(t.full) < maxBuckets {
 		return
@@ -94,7 +98,7 @@ func (t *throttle) makeRoom(now time.Time) {
 		}
 	}
 	for key := range t.full {
-		if len(t.full) < maxBuckets {
+		if len(t.full) <= maxBuckets*3/4 {
 			return
 		}
 		delete(t.full, key)
