@@ -6,6 +6,10 @@
 // scripts); scripts take many jobs per call. Every timestamp comes from the caller's clock in milliseconds, never from
 // the server.
 //
+// A [FlowProducer] adds trees of jobs, in which parents wait for the jobs below them; [Queue.FlowView] tells what holds
+// one up. [Queue.UpsertScheduler] makes a queue fire a job again and again; the worker that takes one firing adds the
+// next. [Telemetry] traces jobs from their producer to their handler and on.
+//
 // # What a worker promises
 //
 // A job is run at least once, and exactly once while its worker lives and Redis keeps what it answered. A worker holds a
