@@ -53,7 +53,7 @@ func TestEveryPage(t *testing.T) {
 	}
 	for _, must := range []string{
 		"/", "/queues/*?state=failed", "/queues/*?state=waiting-children", "/queues/*/jobs/*", "/queues/*/jobs", "/queues/*/clean",
-		"/queues/*/obliterate", "/operations", "/operations/*", "/alerts", "/runbooks/*", "/activity", "/workers",
+		"/queues/*/obliterate", "/operations", "/operations/*", "/alerts", "/runbooks/*", "/activity", "/workers", "/redis",
 	} {
 		require.Contains(t, seen, must, "the way there is gone")
 	}

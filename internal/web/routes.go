@@ -35,6 +35,7 @@ func (s *Server) pages() map[string]viewFunc {
 		"/search":   s.searchPage,
 
 		"/workers":         s.workersPage,
+		"/redis":           s.redisPage,
 		"/alerts":          s.alertsPage,
 		"/runbooks/:alert": s.runbookPage,
 
