@@ -105,7 +105,7 @@
   // A list stands still under the mouse, while something in it is ticked or typed, and when it was scrolled into.
   function mustHold(region) {
     const list = region.closest('[data-list]');
-    if ($('details[open]', region)) return true;
+    if ($('details.menu[open]', region)) return true;
     const focus = document.activeElement;
     if (focus && region.contains(focus) && focus.matches('input:not([type=checkbox]), select, textarea')) return true;
     if (!list) return false;
@@ -115,6 +115,7 @@
     return top < -40 && list.getBoundingClientRect().bottom > 0;
   }
 
+  const foldKey = (d) => $('summary b', d)?.textContent.replace(/ of \d+$/, '');
   const rowKeys = (root) => $$('[data-row]', root).map((r) => r.dataset.row);
 
   function apply(region, html) {
@@ -124,7 +125,9 @@
     const focusRow = inside?.closest('[data-row]')?.dataset.row;
     const focusKind = inside ? [inside.tagName, inside.name, inside.getAttribute('href'), inside.getAttribute('formaction')].join() : '';
     const before = new Set(rowKeys(region));
+    const folds = new Map($$('details.fold', region).map((d) => [foldKey(d), d.open]));
     region.innerHTML = html;
+    for (const d of $$('details.fold', region)) if (folds.has(foldKey(d))) d.open = folds.get(foldKey(d));
     for (const t of $$('.tk', region)) t.checked = marks.ticked.has(t.value);
     for (const r of $$('[data-row]', region)) {
       if (r.dataset.row === marks.cur) r.classList.add('cur');
@@ -314,6 +317,16 @@
     flash.replaceChildren(el);
   }
 
+  // A list may stand still under the mouse, so the rows that were acted on say so themselves.
+  function settle(ids, refusals = []) {
+    const left = new Set(refusals.map((r) => r.id));
+    for (const r of $$('main tr[data-row]')) {
+      if (!ids.includes(r.dataset.row) || left.has(r.dataset.row)) continue;
+      r.classList.add('done');
+      for (const el of $$('button, input', r)) el.disabled = true;
+    }
+  }
+
   const failed = (strong, text) => notice({ class: 's-failed', icon: 'h-crit', strong, text });
 
   // The values of a form as sent by one of its buttons.
@@ -342,8 +355,10 @@
         strong: out.message, text: out.text, details: (out.refusals || []).slice(0, 5).map((r) => r.id + ': ' + r.reason),
       });
       const form = button?.form;
+      const row = button?.closest('tr[data-row]');
       if (form && form.isConnected && $('.tk', form)) untick(form);
       releaseHeld(true);
+      settle(row ? [row.dataset.row] : values.getAll('id'), out.refusals);
     } catch {
       failed('No answer.', 'Bullpen did not answer; it is not known whether anything was done. Look at the list before trying again.');
     } finally {
@@ -415,6 +430,7 @@
         text: out.text, details: (out.refusals || []).slice(0, 5).map((r) => r.id + ': ' + r.reason) });
       for (const f of $$('form:has(.tk:checked)')) untick(f);
       releaseHeld(true);
+      settle(values.getAll('id'), out.refusals);
     } catch {
       d.close();
       failed('No answer.', 'Bullpen did not answer; it is not known whether anything was done.');
@@ -509,6 +525,7 @@
     const title = $('[data-found-title]', page);
     if (title) {
       $('[data-found-title]').textContent = title.textContent;
+      $('[data-found-say]').textContent = $('[data-found-say]', page).textContent;
       document.title = page.title;
     }
     const into = $('[data-found]', box);

@@ -65,17 +65,26 @@ func serve(t *testing.T, queues string, flags ...string) *bullpen {
 // serveOn starts the program on a Redis. It ends with the test, by SIGTERM and with exit code 0.
 func serveOn(t *testing.T, srv *testredis.Server, queues string, flags ...string) *bullpen {
 	t.Helper()
-	b := &bullpen{t: t, redis: srv, prefix: srv.Prefix(), client: srv.Client(t), ended: make(chan struct{})}
+	b := &bullpen{t: t, redis: srv, prefix: srv.Prefix(), client: srv.Client(t)}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bullpen.yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nredis: {url: \"unix://%s\", prefix: %s}\n%s", srv.Socket, b.prefix, queues)
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	b.cmd = exec.Command(binary, append([]string{"-config", file}, flags...)...)
+	b.run(dir, append([]string{"-config", file}, flags...)...)
+	t.Cleanup(b.stop)
+	return b
+}
+
+// run starts the program in a folder and waits for its address.
+func (b *bullpen) run(dir string, args ...string) {
+	b.t.Helper()
+	b.ended = make(chan struct{})
+	b.cmd = exec.Command(binary, args...)
 	b.cmd.Dir, b.cmd.Stderr = dir, &b.log
 	b.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	out, err := b.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, b.cmd.Start())
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.cmd.Start())
 	lines := make(chan string, 1)
 	go func() {
 		defer close(b.ended)
@@ -84,15 +93,16 @@ func serveOn(t *testing.T, srv *testredis.Server, queues string, flags ...string
 		_, _ = io.Copy(io.Discard, out)
 		_ = b.cmd.Wait()
 	}()
-	t.Cleanup(b.stop)
 	select {
 	case line := <-lines:
 		b.url = regexp.MustCompile(`http://\S+`).FindString(line)
-		require.NotEmpty(t, b.url, "banner %q, log:\n%s", line, &b.log)
 	case <-time.After(patience):
-		t.Fatal("the program does not start")
 	}
-	return b
+	if b.url == "" {
+		_ = b.cmd.Process.Kill()
+		<-b.ended
+		b.t.Fatalf("the program does not start; its log:\n%s", &b.log)
+	}
 }
 
 // stop ends the program the way an operator does and expects that it ends well.

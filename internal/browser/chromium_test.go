@@ -58,6 +58,8 @@ type tab struct {
 	ctx   context.Context
 	base  string // address of the dashboard, with a slash at the end
 	plain bool   // without script
+	// patience bounds every wait for something on the page.
+	patience time.Duration
 
 	mu      sync.Mutex
 	console []string
@@ -77,7 +79,7 @@ var (
 // tab opens an empty page that ends with the test. At the end its console must be empty.
 func (c *chromium) tab(t *testing.T, base string, l look) *tab {
 	t.Helper()
-	p := &tab{t: t, base: base, plain: l.plain}
+	p := &tab{t: t, base: base, plain: l.plain, patience: patience}
 	ctx, cancel := chromedp.NewContext(c.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
 	p.ctx = ctx
 	t.Cleanup(func() {
@@ -173,14 +175,14 @@ func must[T any](p *tab, script string) T {
 // until waits until a script is true. While a page is being replaced its answers do not count.
 func (p *tab) until(what, script string) {
 	p.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.patience)
 	for {
 		ok, err := eval[bool](p, "!!("+script+")")
 		if ok && err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("not within %s: %s (%v)", patience, what, err)
+			p.t.Fatalf("not within %s: %s (%v)", p.patience, what, err)
 		}
 		time.Sleep(25 * time.Millisecond)
 	}

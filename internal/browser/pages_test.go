@@ -63,9 +63,9 @@ func TestEveryPage(t *testing.T) {
 func (b *bullpen) inspect(t *testing.T, path string) []string {
 	p := chrome.tab(t, b.url, look{})
 	p.open(path)
-	p.accessible("light")
+	p.accessible("{}")
 	p.scheme("dark")
-	p.accessible("dark")
+	p.accessible(`{ runOnly: ['color-contrast', 'link-in-text-block'] }`) // the rest is the same in the dark
 	p.fits()
 	p.expect("404") // where a mistake led
 	return p.links()
@@ -114,8 +114,8 @@ func (p *tab) scheme(name string) {
 	require.NoError(p.t, err)
 }
 
-// accessible lets the checker look at the page.
-func (p *tab) accessible(scheme string) {
+// accessible lets the checker look at the page; options are its own.
+func (p *tab) accessible(options string) {
 	p.t.Helper()
 	source, err := axeSource()
 	require.NoError(p.t, err)
@@ -128,12 +128,12 @@ func (p *tab) accessible(scheme string) {
 			Summary string `json:"failureSummary"`
 		} `json:"nodes"`
 	}
-	text := must[string](p, `axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(r.violations))`)
+	text := must[string](p, `axe.run(document, { resultTypes: ['violations'], ...`+options+` }).then((r) => JSON.stringify(r.violations))`)
 	var found []violation
 	require.NoError(p.t, json.Unmarshal([]byte(text), &found))
 	for _, v := range found {
 		for _, n := range v.Nodes {
-			p.t.Errorf("%s, %s: %s\n%s\n%s", scheme, v.ID, v.Help, n.HTML, n.Summary)
+			p.t.Errorf("%s: %s\n%s\n%s", v.ID, v.Help, n.HTML, n.Summary)
 		}
 	}
 }
