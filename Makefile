@@ -28,6 +28,7 @@ generate: ## write generated files anew
 
 soak: tools ## compare and break for a long time (SOAK=30m)
 	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v ./internal/interop
+	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v -run DeadLetter ./internal/e2e
 
 bench: tools ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bullpen/internal/testredis"
+
+	"go.uber.org/goleak"
+)
+
+// patience bounds every wait of these tests.
+const patience = time.Minute
+
+// redisServer is what all tests share, each under a prefix of its own; binary is the program.
+var (
+	redisServer *testredis.Server
+	binary      string
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testredis.Main(built{m}, &redisServer)) }
+
+// built builds the program before the tests run.
+type built struct{ tests testredis.Runner }
+
+func (b built) Run() int {
+	dir, err := os.MkdirTemp("", "e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "dashboard")
+	build := exec.Command("go", append(append([]string{"build", "-o", binary}, buildFlags...), "bullpen/cmd/dashboard")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return b.tests.Run()
+}
+
+// soaking reports whether tests may go on for long.
+func soaking() bool { return os.Getenv("BULLPEN_SOAK") != "" }
+
+// eventually waits until ok says so.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not so after %s: %s", patience, what)
+		}
+	}
+}
