@@ -39,8 +39,8 @@ type Example struct{ Code, Means string }
 
 // FilterBar narrows a list by a query.
 type FilterBar struct {
-	// Label names the form for screen readers, Hint is what the field suggests.
-	Label, Hint string
+	// Label names the form for screen readers, Hint is what the field suggests, Verb stands on the button.
+	Label, Hint, Verb string
 	URL         string
 	// Fields keep the rest of the address.
 	Fields []Field

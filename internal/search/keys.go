@@ -57,7 +57,7 @@ func Known() []string {
 
 func unknownKey(t token) string {
 	known := Known()
-	return t.key + " is no key; known are " + strings.Join(known[:len(known)-1], ", ") + " and " + known[len(known)-1] +
+	return "there is no key " + t.key + "; known are " + strings.Join(known[:len(known)-1], ", ") + " and " + known[len(known)-1] +
 		`. To look for the text as it is, put it in quotation marks`
 }
 

@@ -192,9 +192,9 @@ func TestPayloads(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"color:red":                       "color is no key; known are id, name, state, error, data.…, opts.…, attempts, age, finished, queue and failure",
-		"https://h.example/x":             "https is no key",
-		"name.first:x":                    "name.first is no key",
+		"color:red":                       "there is no key color; known are id, name, state, error, data.…, opts.…, attempts, age, finished, queue and failure",
+		"https://h.example/x":             "no key https",
+		"name.first:x":                    "no key name.first",
 		"name:":                           "name: what should it be?",
 		`name:"x`:                         "a quotation mark is missing",
 		`""`:                              "nothing between the quotation marks",

@@ -44,7 +44,7 @@ func (s *Server) failuresPage(ctx context.Context, r viewRequest) (view, error) 
 		}
 	default:
 		rows, pager := pageOf(s, r, match, failureRows, "groups")
-		v.Heads, v.Pager = failureHeads(), pager
+		v.Heads, v.Pager = s.failureHeads(r), pager
 		whole := whole(rep)
 		for _, g := range rows {
 			v.Groups = append(v.Groups, s.failureRow(r, g, whole))
@@ -141,13 +141,17 @@ func (s *Server) failureFilter(r viewRequest) templates.FailureFilter {
 	}
 }
 
-func failureHeads() []templates.Head {
+func (s *Server) failureHeads(r viewRequest) []templates.Head {
+	sorted := func(label, class, order string) templates.Head {
+		h := templates.Head{Label: label, Class: class, URL: r.with(s.o.BasePath, "sort", order, "page", "")}
+		if r.query.Get("sort") == order {
+			h.Label, h.Sorted = label+" ↓", "descending"
+		}
+		return h
+	}
 	return []templates.Head{
-		{Label: "Jobs", Class: "n"},
-		{Label: "Error, with its changing parts folded"},
-		{Label: "Last 24 h", Class: "p1"},
-		{Label: "First seen", Class: "n p1"},
-		{Label: "Last seen", Class: "n"},
+		sorted("Jobs", "n", ""), {Label: "Error, with its changing parts folded"}, {Label: "Last 24 h", Class: "p1"},
+		{Label: "First seen", Class: "n p1"}, sorted("Last seen", "n", "newest"),
 	}
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"bullpen/internal/engine"
@@ -43,7 +44,7 @@ func (s *Server) matchList(ctx context.Context, r viewRequest, q *monitor.Queue,
 	if r.query.Get("from") != "" {
 		first = r.with(s.o.BasePath, "from", "")
 	}
-	l.All = s.matchActs(r, q, t.state)
+	l.All = s.matchActs(r, q, t.state, query)
 	l.Progress = &templates.ScanProgress{Text: s.howFar(f.Outcome, f.Looked, t.count(q))}
 	if len(rows) == 0 {
 		l.Empty = &templates.EmptyState{Title: "No " + strings.ToLower(l.State.Label) + " job matches", Links: []templates.Link{{Label: "Drop the filter", URL: r.with(s.o.BasePath, "q", "", "from", "")}}}
@@ -96,11 +97,11 @@ func (s *Server) fillRows(r viewRequest, q *monitor.Queue, st keys.State, how li
 }
 
 // matchActs are the acts on every job that matches the filter.
-func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State) []templates.Act {
+func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State, terms *search.Query) []templates.Act {
 	if !s.mayAct(r, q) {
 		return nil
 	}
-	query := withQuery("", map[string][]string{"all": {"1"}, "state": {string(st)}, "q": r.query["q"], "back": {r.self()}})
+	query := withQuery("", map[string][]string{"all": {"1"}, "state": {string(st)}, "q": {terms.String()}, "back": {r.self()}})
 	act := func(verb, label, icon string) templates.Act {
 		return templates.Act{Label: label, Icon: icon, URL: s.links.queue(q.Queue, verb) + query}
 	}
@@ -117,6 +118,10 @@ func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State) []tem
 }
 
 // exportURL is where the jobs of a list are downloaded.
-func (s *Server) exportURL(r viewRequest, q *monitor.Queue, t tab) string {
-	return withQuery(s.links.queue(q.Queue, "export"), map[string][]string{"state": {t.name}, "q": r.query["q"]})
+func (s *Server) exportURL(q *monitor.Queue, t tab, terms *search.Query) string {
+	v := url.Values{"state": {t.name}}
+	if !terms.Empty() {
+		v.Set("q", terms.String())
+	}
+	return withQuery(s.links.queue(q.Queue, "export"), v)
 }

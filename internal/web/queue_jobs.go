@@ -89,7 +89,7 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 		l.ReverseURL = r.with(s.o.BasePath, "order", "", "page", "", "from", "")
 	}
 	query, filter := s.listFilter(r, t)
-	l.Filter, l.ExportURL = &filter, s.exportURL(r, q, t)
+	l.Filter, l.ExportURL = &filter, s.exportURL(q, t, query)
 	if !query.Empty() {
 		s.matchList(ctx, r, q, t, how, asc, query, &l)
 		return l

@@ -130,7 +130,7 @@ func cursor(v url.Values) (*search.Cursor, error) {
 // filterBar is the form that narrows a list, with a chip for each term of q. typed is text that is not in force because
 // of problem.
 func (s *Server) filterBar(r viewRequest, q *search.Query, typed string, problem error) templates.FilterBar {
-	f := templates.FilterBar{Label: "Search jobs", Hint: "name:  error:  data.customer.id:42", URL: s.o.BasePath + r.path, Query: q.String(), Input: typed}
+	f := templates.FilterBar{Label: "Search jobs", Hint: "name:  error:  data.customer.id:42", Verb: "Filter", URL: s.o.BasePath + r.path, Query: q.String(), Input: typed}
 	if problem != nil {
 		f.Problem = sentence(problem.Error())
 	}
@@ -172,7 +172,7 @@ func (s *Server) howFar(out search.Outcome, looked, total int64) string {
 	if n := out.Next; n != nil {
 		text += " Next: " + stateWord(string(n.State)) + " jobs of " + visibleText(s.queueName(n.Queue))
 		if (n.State == keys.Completed || n.State == keys.Failed) && n.At > 0 {
-			text += ", from " + time.UnixMilli(n.At).In(s.o.Zone).Format("2 January, 15:04:05") + " on"
+			text += ", at " + time.UnixMilli(n.At).In(s.o.Zone).Format("2 January, 15:04:05")
 		}
 		text += "."
 	}

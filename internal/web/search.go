@@ -38,6 +38,7 @@ func (s *Server) searchPage(ctx context.Context, r viewRequest) (view, error) {
 	}
 	q, typed, problem := s.readTerms(r.query, r.now)
 	v.Filter = s.filterBar(r, q, typed, problem)
+	v.Filter.Verb = "Search"
 	if text == "" {
 		v.HelpOpen = true
 		return answer("Search", "A job id is found in all queues at once. Anything else is looked for job by job.")
@@ -66,8 +67,8 @@ func (s *Server) searchPage(ctx context.Context, r viewRequest) (view, error) {
 	if err != nil && len(found.jobs) == 0 {
 		return view{}, err
 	}
-	n := s.fillFound(r, &v, found, total)
-	return answer(foundTitle(n, found.Next == nil), "")
+	n, far := s.fillFound(r, &v, found, total)
+	return answer(foundTitle(n, found.Next == nil), far)
 }
 
 // idOf is the id that a text may be: what stands after id:, or all of it.
@@ -149,8 +150,8 @@ func searchable(all []*monitor.Queue) []*monitor.Queue {
 	return out
 }
 
-// fillFound puts what was found on the page and returns how many jobs were found so far.
-func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, total int64) int64 {
+// fillFound puts what was found on the page and returns how many jobs were found so far, and how far the search came.
+func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, total int64) (n int64, far string) {
 	looked, n := f.Looked+figureIn(r, "looked"), f.Found+figureIn(r, "found")
 	v.Groups = s.foundGroups(r, f.jobs)
 	for _, t := range f.Troubles {
@@ -159,7 +160,7 @@ func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, 
 			Text: "The " + stateWord(string(t.State)) + " jobs of " + visibleText(s.queueName(t.Queue.Qualified())) + ": " + oneLine(t.Err) + ".",
 		})
 	}
-	v.Progress = &templates.ScanProgress{Text: s.howFar(f.Outcome, looked, total), Value: looked, Max: total, Auto: true}
+	v.Progress = &templates.ScanProgress{Value: looked, Max: total, Auto: true}
 	if f.Next != nil {
 		v.Progress.GoOnURL = r.with(s.o.BasePath, "from", f.Next.String(), "scan", "1",
 			"looked", strconv.FormatInt(looked, 10), "found", strconv.FormatInt(n, 10))
@@ -170,7 +171,7 @@ func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, 
 			v.Empty = &templates.EmptyState{Title: "Nothing found so far"}
 		}
 	}
-	return n
+	return n, s.howFar(f.Outcome, looked, total)
 }
 
 // figureIn is a count that an earlier look left in the address, for the running total.
