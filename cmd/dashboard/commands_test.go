@@ -150,6 +150,10 @@ queues: {mail: {policy: {dead_letter: dead}, worker: {command: {argv: ["false"]}
 	require.Contains(t, r.err, "dashboard: none: ")
 	require.Equal(t, []string{"a"}, c.LRange(t.Context(), "bull:mail:wait", 0, -1).Val())
 
+	r = run(t, environ(t), "", "replay", "dead", ofA, "-redis", redis)
+	require.Equal(t, exitFine, r.code, "a command that is repeated does no harm: %s", r.err)
+	require.Contains(t, r.out, "1 were replayed before")
+
 	r = run(t, environ(t), "", "replay", "dead", "-redis", redis)
 	require.Equal(t, exitFine, r.code, r.err)
 	require.Equal(t, "replayed 2 dead letters of queue bull:dead, refused 0\n", r.out)

@@ -11,6 +11,7 @@ import (
 	"bullpen/internal/config"
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/livepolicy"
 	"bullpen/internal/processor"
 	"bullpen/internal/store"
 )
@@ -92,8 +93,12 @@ func (p *program) withQueue(ctx context.Context, c *config.Config, id keys.Queue
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	live, err := livepolicy.Read(ctx, s.Client(), id)
+	if err != nil {
+		return err
+	}
 	q, err := engine.NewQueue(engine.QueueOptions{
-		Client: s.Client(), Prefix: id.Prefix, Name: id.Name, Defaults: processor.JobDefaults(c.Policy(id)),
+		Client: s.Client(), Prefix: id.Prefix, Name: id.Name, Defaults: processor.JobDefaults(live.Live.Over(c.Policy(id))),
 	})
 	if err != nil {
 		return usageError{err.Error()}

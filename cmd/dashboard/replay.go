@@ -41,6 +41,9 @@ func (p *program) replay(ctx context.Context, args []string) error {
 		return q.ReplayBatches(ctx, t.step)
 	})
 	fmt.Fprintf(p.out, "replayed %d dead letters of queue %s, refused %d\n", t.replayed, id.Qualified(), t.refused)
+	if t.before > 0 {
+		fmt.Fprintf(p.out, "%d were replayed before; nothing was left to do for them\n", t.before)
+	}
 	if dead := c.Policy(id).DeadLetter; err == nil && t.replayed == 0 && dead != "" {
 		fmt.Fprintf(p.out, "the dead letters of %s go to queue %s: dashboard replay %s\n", id.Name, dead, dead)
 	}
@@ -50,16 +53,21 @@ func (p *program) replay(ctx context.Context, args []string) error {
 	return err
 }
 
-// tally counts what became of the letters and prints the refusals.
+// tally counts what became of the letters and prints the refusals. What was replayed before is no refusal, so that a
+// command whose answer was lost can be repeated.
 type tally struct {
 	*program
-	replayed, refused int
+	replayed, refused, before int
 }
 
 func (t *tally) step(replayed []engine.Replay, refused []engine.Refusal) error {
 	t.replayed += len(replayed)
-	t.refused += len(refused)
 	for _, r := range refused {
+		if errors.Is(r.Err, engine.ErrReplayed) {
+			t.before++
+			continue
+		}
+		t.refused++
 		if _, err := fmt.Fprintf(t.err, "dashboard: %s: %v\n", r.ID, r.Err); err != nil {
 			return err
 		}

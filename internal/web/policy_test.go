@@ -253,14 +253,16 @@ func TestPolicyForm(t *testing.T) {
 		"limiter for all":   {url.Values{"limiter_max": {"7"}, "limiter_duration": {"2min"}, "limiter_scope": {"queue"}}, func(p *policy.Policy) { p.Limiter = policy.Limiter{Max: 7, Duration: 2 * time.Minute, Scope: "queue"} }, nil},
 		"no backoff":        {url.Values{"backoff_type": {"none"}}, func(p *policy.Policy) { p.Backoff = policy.Backoff{Max: time.Minute} }, nil},
 		"no cap, no jitter": {url.Values{"backoff_max": {""}, "backoff_jitter": {""}}, func(p *policy.Policy) { p.Backoff.Max, p.Backoff.Jitter = 0, 0 }, nil},
-		"kept":              {url.Values{"keep_completed": {"all"}, "keep_failed": {"5, 2h"}}, func(p *policy.Policy) { p.KeepCompleted, p.KeepFailed = policy.Keep{Set: true, Count: -1}, policy.Keep{Set: true, Count: 5, Age: 2 * time.Hour} }, nil},
-		"kept as it was":    {url.Values{"keep_completed": {"1000"}}, func(*policy.Policy) {}, nil},
-		"kept none":         {url.Values{"keep_completed": {"none"}}, func(p *policy.Policy) { p.KeepCompleted = policy.Keep{Set: true} }, nil},
-		"half a limiter":    {url.Values{"limiter_duration": {""}}, nil, []string{"limiter_duration"}},
-		"not words":         {url.Values{"limiter_scope": {"all"}, "backoff_type": {"linear"}, "paused": {"perhaps"}}, nil, []string{"backoff_type", "limiter_scope", "paused"}},
-		"not numbers":       {url.Values{"attempts": {"-1"}, "concurrency": {""}, "backoff_jitter": {"half"}}, nil, []string{"attempts", "backoff_jitter", "concurrency"}},
-		"kept nonsense":     {url.Values{"keep_completed": {"1, 2"}, "keep_failed": {"1h, 2h"}}, nil, []string{"keep_completed", "keep_failed"}},
-		"delay without":     {url.Values{"backoff_delay": {""}}, nil, []string{"backoff_delay"}},
+		"kept": {url.Values{"keep_completed": {"all"}, "keep_failed": {"5, 2h"}}, func(p *policy.Policy) {
+			p.KeepCompleted, p.KeepFailed = policy.Keep{Set: true, Count: -1}, policy.Keep{Set: true, Count: 5, Age: 2 * time.Hour}
+		}, nil},
+		"kept as it was": {url.Values{"keep_completed": {"1000"}}, func(*policy.Policy) {}, nil},
+		"kept none":      {url.Values{"keep_completed": {"none"}}, func(p *policy.Policy) { p.KeepCompleted = policy.Keep{Set: true} }, nil},
+		"half a limiter": {url.Values{"limiter_duration": {""}}, nil, []string{"limiter_duration"}},
+		"not words":      {url.Values{"limiter_scope": {"all"}, "backoff_type": {"linear"}, "paused": {"perhaps"}}, nil, []string{"backoff_type", "limiter_scope", "paused"}},
+		"not numbers":    {url.Values{"attempts": {"-1"}, "concurrency": {""}, "backoff_jitter": {"half"}}, nil, []string{"attempts", "backoff_jitter", "concurrency"}},
+		"kept nonsense":  {url.Values{"keep_completed": {"1, 2"}, "keep_failed": {"1h, 2h"}}, nil, []string{"keep_completed", "keep_failed"}},
+		"delay without":  {url.Values{"backoff_delay": {""}}, nil, []string{"backoff_delay"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -106,6 +106,9 @@ func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State, terms
 		return templates.Act{Label: label, Icon: icon, URL: s.links.queue(q.Queue, verb) + query}
 	}
 	var out []templates.Act
+	if replays(q, st) {
+		out = append(out, act("replay", "Replay all that match…", "i-retry"))
+	}
 	switch st {
 	case keys.Failed, keys.Completed:
 		out = append(out, act("retry", "Retry all that match…", "i-retry"))

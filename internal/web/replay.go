@@ -112,9 +112,14 @@ func (s *Server) notReplayed(ctx context.Context, q *engine.Queue, letter string
 	return &Problem{Status: http.StatusConflict, Title: "Nothing was done", Detail: detail, cause: err}
 }
 
+// replays reports whether the jobs of a state are letters to offer a replay for.
+func replays(q *monitor.Queue, st keys.State) bool {
+	return q.DeadLetter && (st == keys.Waiting || st == keys.Failed)
+}
+
 // replayListing adds the replay of letters to the list of a dead-letter queue.
 func replayListing(q *monitor.Queue, st keys.State, how listing) listing {
-	if q.DeadLetter && (st == keys.Waiting || st == keys.Failed) {
+	if replays(q, st) {
 		how.rowAct, how.text = "replay", "Why the original failed"
 		how.bulk = append([]string{"replay"}, how.bulk...)
 	}
@@ -123,7 +128,7 @@ func replayListing(q *monitor.Queue, st keys.State, how listing) listing {
 
 // replayAll is the act on every letter of a dead-letter queue in a state; none elsewhere.
 func (s *Server) replayAll(q *monitor.Queue, st keys.State) []templates.Act {
-	if !q.DeadLetter || st != keys.Waiting && st != keys.Failed {
+	if !replays(q, st) {
 		return nil
 	}
 	return []templates.Act{{Label: "Replay all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "replay") + "?all=1&state=" + string(st)}}

@@ -132,6 +132,22 @@ func TestReplayAllIsAnOperation(t *testing.T) {
 	require.Zero(t, n[keys.Waiting])
 }
 
+func TestReplayAGroup(t *testing.T) {
+	b := bury(t, 6)
+	require.NoError(t, b.client.HSet(t.Context(), b.dead.JobKey(b.letters[0]), "failedReason", "503 from downstream").Err())
+	require.NoError(t, b.client.HSet(t.Context(), b.dead.JobKey(b.letters[3]), "failedReason", "503 from upstream").Err())
+	list := b.get("/queues/dead?q=error:503")
+	has(t, list.body, "Replay all that match…")
+	q := b.post("/queues/dead/replay", url.Values{"all": {"1"}, "state": {"waiting"}, "q": {"error:503"}})
+	require.Equal(t, http.StatusOK, q.status, q.body)
+	a := b.post("/queues/dead/replay", url.Values{"all": {"1"}, "state": {"waiting"}, "q": {"error:503"}, "confirm": {"yes"}})
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+	require.Eventually(t, func() bool { return b.count(keys.Waiting) == 2 }, 20*time.Second, 10*time.Millisecond)
+	back, err := b.queue.IDs(t.Context(), keys.Waiting, 0, 9, time.Time{})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{b.ids[0], b.ids[3]}, back)
+}
+
 // TestReplayNeedsTheOriginalsQueue refuses somebody who may change the dead-letter queue alone: a replay writes elsewhere.
 func TestReplayNeedsTheOriginalsQueue(t *testing.T) {
 	b := bury(t, 2, func(o *Options) { o.Auth = fixed{Identity{Name: "dee", Role: Operator, Queues: []string{"dead"}}} })

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+
+	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/engine/policy"
+	"bullpen/internal/livepolicy"
+	"bullpen/internal/testredis"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAddObeysTheLivePolicy gives a job the attempts that are in force and not those of the file.
+func TestAddObeysTheLivePolicy(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Start(t)
+	c := srv.Client(t)
+	id := keys.Queue{Prefix: "bull", Name: "mail"}
+	store, err := livepolicy.New(livepolicy.Options{
+		Client: c, File: func(keys.Queue) (policy.Policy, string) { return policy.Policy{Attempts: 3}, "bullpen.yaml" },
+		Queue: func(q keys.Queue) (*engine.Queue, error) {
+			return engine.NewQueue(engine.QueueOptions{Client: c, Prefix: q.Prefix, Name: q.Name})
+		},
+	})
+	require.NoError(t, err)
+	nine := 9
+	p, err := store.Propose(t.Context(), id, livepolicy.Change{By: "ada", Why: "flaky partner", Values: livepolicy.Values{Attempts: &nine}})
+	require.NoError(t, err)
+	_, err = store.Approve(t.Context(), id, p.Number, "ada")
+	require.NoError(t, err)
+	config := file(t, "queues: {mail: {policy: {attempts: 3}}}")
+	r := run(t, environ(t), "", "add", "mail", "hi", "-id", "x", "-config", config, "-redis", "unix://"+srv.Socket)
+	require.Equal(t, exitFine, r.code, r.err)
+	require.JSONEq(t, `{"attempts":9,"jobId":"x"}`, withoutTimestamp(t, c.HGet(t.Context(), "bull:mail:x", "opts").Val()))
+}
