@@ -264,3 +264,38 @@ func ExampleQueue_Replay() {
 	fmt.Println(letter.DeadLetter().Queue, letter.DeadLetter().ID)
 	// Output: webhooks 17
 }
+
+func TestReplayOnTheInProcessStore(t *testing.T) {
+	t.Parallel()
+	q := queueOn(t, testredis.Memory(t), "p")
+	dead := deadQueue(t, q)
+	for _, id := range []string{"kept", "gone"} {
+		j := add(t, q, "n", id, JobOptions{ID: id})
+		_, err := q.client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.LRem(t.Context(), q.Wait(), 1, j.ID)
+			p.ZAdd(t.Context(), q.Failed(), redis.Z{Score: 1, Member: j.ID})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := add(t, dead, "n", id, JobOptions{ID: "letter-" + id})
+		told := `{"deadLetter":{"queue":"q","id":"` + id + `","reason":"boom","attemptsMade":1,"failedAt":5,"opts":{"attempts":3}}}`
+		if err := q.client.HSet(t.Context(), dead.JobKey(letter.ID), "opts", told).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.RemoveJob(t.Context(), "gone", false); err != nil {
+		t.Fatal(err)
+	}
+	replayed, refused, err := dead.Replay(t.Context(), []string{"letter-kept", "letter-gone", "letter-kept"})
+	if err != nil || len(replayed) != 2 || replayed[0].Again || !replayed[1].Again || len(refused) != 1 || !errors.Is(refused[0].Err, ErrReplayed) {
+		t.Fatalf("replayed %+v, refused %+v, %v", replayed, refused, err)
+	}
+	if n := counts(t, q)[keys.Waiting]; n != 2 {
+		t.Errorf("%d jobs wait", n)
+	}
+	if j := read(t, q, "gone"); j.Opts.Attempts != 3 || j.ReplayedFrom() == nil {
+		t.Errorf("added again: %+v", j.Opts)
+	}
+}
