@@ -13,7 +13,7 @@ func onPayload(o Options, t token, path []step) (test, string) {
 	k, _ := keyNamed(word)
 	for _, s := range path {
 		if o.Masked != nil && s.isKey && o.Masked(s.name) {
-			return test{}, t.key + " is masked, and what is masked cannot be searched"
+			return test{}, "what is masked cannot be searched: " + t.key
 		}
 	}
 	is, problem := onValue(t)
@@ -82,7 +82,7 @@ func onValue(t token) (func(value []byte) bool, string) {
 	numeric := ok && (in.lo == "" || loOK) && (in.hi == "" || hiOK)
 	if strings.HasPrefix(t.value, "<") || strings.HasPrefix(t.value, ">") {
 		if !numeric {
-			return nil, t.key + ": only numbers can be compared, such as " + t.key + ":>100"
+			return nil, "only numbers can be compared, such as " + t.key + ":>100"
 		}
 	}
 	if numeric && !in.single {

@@ -126,7 +126,7 @@ func (o Options) term(t token) (Term, *Error) {
 	case !ok || path != nil && k.payload == "":
 		return fail(unknownKey(t))
 	case t.value == "" && !t.quoted:
-		return fail(t.key + ": what should it be?")
+		return fail("what should " + t.key + " be? Write it behind the colon")
 	}
 	term.test, problem = k.parse(o, t, path)
 	if problem != "" {
