@@ -24,7 +24,8 @@ var rules = map[string]rule{
 	"cmd/dashboard": {
 		ours: []string{
 			"internal/config", "internal/store", "internal/engine/...", "internal/processor", "internal/monitor/...",
-			"internal/telemetry", "internal/metrics", "internal/doctor", "internal/livepolicy", "internal/web/...", "alerts",
+			"internal/telemetry", "internal/metrics", "internal/doctor", "internal/livepolicy", "internal/audit", "internal/web/...",
+			"alerts",
 		},
 		modules: []string{bcrypt},
 	},
@@ -49,7 +50,7 @@ var rules = map[string]rule{
 	"internal/livepolicy":       {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
 	"internal/monitor":          {ours: []string{"internal/engine/...", "internal/monitor/...", "internal/words", "alerts"}, modules: []string{goRedis}},
 	"internal/monitor/alerting": {ours: []string{"alerts"}},
-	"internal/telemetry": {ours: []string{"internal/engine"}, modules: []string{"go.opentelemetry.io/"}},
+	"internal/telemetry":        {ours: []string{"internal/engine"}, modules: []string{"go.opentelemetry.io/"}},
 	"internal/metrics": {
 		ours:    []string{"internal/engine/...", "internal/monitor", "internal/words"},
 		modules: []string{prometheus},
