@@ -80,6 +80,7 @@ var rules = map[string]rule{
 	"alerts":                 {ours: []string{"alerts"}},
 	"docs/runbooks":          {},
 	"internal/words":         {},
+	"internal/audit":         {ours: []string{"internal/engine/keys"}, modules: []string{goRedis}},
 	"internal/fold":          {},
 	"internal/failures":      {ours: []string{"internal/engine", "internal/engine/keys", "internal/fold"}},
 	"internal/search":        {ours: []string{"internal/engine", "internal/engine/keys", "internal/fold"}},
@@ -88,6 +89,7 @@ var rules = map[string]rule{
 	"internal/testredis": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
 	"internal/testnode":  {},
 	"internal/interop":   {},
+	"internal/e2e":       {},
 	"internal/browser":   {},
 	"internal/house":     {},
 }
