@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -16,8 +15,6 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/web"
 	"bullpen/internal/web/access"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // keyTimeout bounds the question for the key of sessions.
@@ -101,12 +98,12 @@ func (s *server) sharedSecret(ctx context.Context) (string, error) {
 	if !s.config.ReadOnly || s.config.Auth.SessionKey != "" {
 		return s.secret(ctx)
 	}
-	secret, err := s.store.Client().Get(ctx, keys.Secret).Result()
-	if errors.Is(err, redis.Nil) {
-		return rand.Text(), nil
-	}
+	found, err := s.store.Client().MGet(ctx, keys.Secret).Result()
 	if err != nil {
 		return "", fmt.Errorf("read the signing secret: %w", err)
 	}
-	return secret, nil
+	if secret, ok := found[0].(string); ok {
+		return secret, nil
+	}
+	return rand.Text(), nil
 }
