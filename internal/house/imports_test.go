@@ -63,10 +63,10 @@ var rules = map[string]rule{
 	"internal/web": {
 		ours: []string{
 			"internal/engine", "internal/engine/keys", "internal/engine/policy", "internal/engine/cron", "internal/monitor",
-			"internal/monitor/alerting", "internal/livepolicy", "internal/failures", "internal/search", "internal/fold",
-			"internal/words", "internal/fold", "internal/failures", "internal/search", "internal/web/...", "templates", "static", "alerts", "docs/runbooks",
+			"internal/monitor/alerting", "internal/livepolicy", "internal/failures", "internal/search", "internal/fold", "internal/audit",
+			"internal/words", "internal/web/...", "templates", "static", "alerts", "docs/runbooks",
 		},
-		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ"},
+		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ", "github.com/yuin/goldmark"},
 	},
 	"internal/web/access": {
 		ours:    []string{"internal/web"},
