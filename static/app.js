@@ -512,6 +512,8 @@
         const res = await fetch(link.href, opts('text/html'));
         if (!res.ok) throw new Error(res.statusText);
         addFound(box, new DOMParser().parseFromString(await res.text(), 'text/html'));
+        const b = $('[data-stop]', box);
+        if (b) b.hidden = !on;
       } catch {
         stop();
         return;
@@ -620,10 +622,12 @@
 
   // e and # act on what is ticked, else on the row, else on the page's own button.
   function pressAct(kind) {
-    const ends = (el) => (el.getAttribute('formaction') || el.form?.getAttribute('action') || '').endsWith('/' + kind);
+    const where = (el) => el.getAttribute('formaction') || el.form?.getAttribute('action') || (el.href ? new URL(el.href).pathname : '');
+    const ends = (el) => where(el).endsWith('/' + kind);
     const bulk = $('form:has(.tk:checked) .bulk');
     const scope = bulk || current();
-    const found = $$('button[type=submit]', scope || $('main .head') || document).find(ends);
+    const acts = scope && !bulk ? 'button[type=submit], a[data-dialog]' : 'button[type=submit]';
+    const found = $$(acts, scope || $('main .head') || document).find(ends);
     if (found) return press(found);
     if (!bulk && current() && kind === 'remove') {
       const t = $('.tk', current());

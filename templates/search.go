@@ -41,7 +41,7 @@ type Example struct{ Code, Means string }
 type FilterBar struct {
 	// Label names the form for screen readers, Hint is what the field suggests, Verb stands on the button.
 	Label, Hint, Verb string
-	URL         string
+	URL               string
 	// Fields keep the rest of the address.
 	Fields []Field
 	// Chips are the terms in force; their text is sent along with what is typed.

@@ -150,8 +150,11 @@ func (s *Server) failureHeads(r viewRequest) []templates.Head {
 		return h
 	}
 	return []templates.Head{
-		sorted("Jobs", "n", ""), {Label: "Error, with its changing parts folded"}, {Label: "Last 24 h", Class: "p1"},
-		{Label: "First seen", Class: "n p1"}, sorted("Last seen", "n", "newest"),
+		sorted("Jobs", "n", ""),
+		{Label: "Error, with its changing parts folded"},
+		{Label: "Last 24 h", Class: "p1"},
+		{Label: "First seen", Class: "n p1"},
+		sorted("Last seen", "n", "newest"),
 	}
 }
 

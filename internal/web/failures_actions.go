@@ -33,7 +33,7 @@ func (s *Server) failureActions() []Action {
 type groupCall struct {
 	failures.Group
 	query *search.Query
-	// queues are those it may have jobs in and that may be changed; total is how many failed jobs these have.
+	// queues are those it was seen in and that may be changed; total is how many failed jobs these have.
 	queues []*engine.Queue
 	total  int64
 	// complete says that every failed job of these queues was counted; closed counts jobs in queues that may not be
@@ -42,7 +42,8 @@ type groupCall struct {
 	closed   int64
 }
 
-// failureGroup finds the group of a call. Its jobs are also looked for where not every failed job was counted.
+// failureGroup finds the group of a call. An act is for the queues the group was seen in, for all of its jobs there,
+// also those that are older than what was counted.
 func (s *Server) failureGroup(ctx context.Context, c *Call) (groupCall, error) {
 	rep := s.failures.Look(ctx, failedQueues(c.Snap))
 	groups := rep.Groups(func(q keys.Queue) bool { return c.Who.May(Viewer, q) })
@@ -60,14 +61,12 @@ func (s *Server) failureGroup(ctx context.Context, c *Call) (groupCall, error) {
 	whole := whole(rep)
 	for _, q := range rep.Queues {
 		j := slices.IndexFunc(g.Queues, func(x failures.Share) bool { return x.Queue == q.Queue })
-		if j < 0 && whole[q.Queue] || !c.Who.May(Viewer, q.Queue) {
+		if j < 0 {
 			continue
 		}
 		found := c.Snap.Queue(q.Queue.Prefix, q.Queue.Name)
 		if !c.Who.May(Operator, q.Queue) || found == nil || found.Legacy {
-			if j >= 0 {
-				g.closed += g.Queues[j].Count
-			}
+			g.closed += g.Queues[j].Count
 			continue
 		}
 		eq, err := s.o.Queue(q.Queue)

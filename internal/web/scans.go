@@ -135,7 +135,7 @@ func (s *Server) filterBar(r viewRequest, q *search.Query, typed string, problem
 		f.Problem = sentence(problem.Error())
 	}
 	for i, t := range q.Terms() {
-		c := templates.Chip{Key: t.Key, Value: visibleText(t.Value), DropURL: r.with(s.o.BasePath, "q", q.Without(i), "from", "", "page", "", "looked", "", "found", "")}
+		c := templates.Chip{Key: t.Key, Value: visibleText(t.Value), DropURL: r.with(s.o.BasePath, "q", q.Without(i), "from", "", "page", "", "looked", "", "found", "", "took", "")}
 		if t.Not {
 			c.Key = strings.TrimSpace("not " + t.Key)
 		}

@@ -153,6 +153,7 @@ func searchable(all []*monitor.Queue) []*monitor.Queue {
 // fillFound puts what was found on the page and returns how many jobs were found so far, and how far the search came.
 func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, total int64) (n int64, far string) {
 	looked, n := f.Looked+figureIn(r, "looked"), f.Found+figureIn(r, "found")
+	took := f.Took + time.Duration(figureIn(r, "took"))*time.Millisecond
 	v.Groups = s.foundGroups(r, f.jobs)
 	for _, t := range f.Troubles {
 		v.Troubles = append(v.Troubles, templates.Notice{
@@ -163,7 +164,7 @@ func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, 
 	v.Progress = &templates.ScanProgress{Value: looked, Max: total, Auto: true}
 	if f.Next != nil {
 		v.Progress.GoOnURL = r.with(s.o.BasePath, "from", f.Next.String(), "scan", "1",
-			"looked", strconv.FormatInt(looked, 10), "found", strconv.FormatInt(n, 10))
+			"looked", strconv.FormatInt(looked, 10), "found", strconv.FormatInt(n, 10), "took", strconv.FormatInt(took.Milliseconds(), 10))
 	}
 	if len(v.Groups) == 0 {
 		v.Empty = &templates.EmptyState{Title: "Nothing found", Text: "No job matches."}
@@ -171,13 +172,14 @@ func (s *Server) fillFound(r viewRequest, v *templates.SearchPage, f foundJobs, 
 			v.Empty = &templates.EmptyState{Title: "Nothing found so far"}
 		}
 	}
+	f.Took = took
 	return n, s.howFar(f.Outcome, looked, total)
 }
 
 // figureIn is a count that an earlier look left in the address, for the running total.
 func figureIn(r viewRequest, name string) int64 {
 	n, err := strconv.ParseInt(r.query.Get(name), 10, 64)
-	if err != nil || n < 0 || n > 1<<50 {
+	if err != nil || n < 0 || n > 1<<40 {
 		return 0
 	}
 	return n
