@@ -43,7 +43,8 @@ func TestFailuresView(t *testing.T) {
 				Trend: "M0 21v-8h3v8z", Says: "Failed per hour", First: When{"2026-03-06T00:00:00Z", "6 days ago", "6 March"}, Last: When{"2026-03-12T14:21:00Z", "1 min ago", "12 March"},
 				Act: &Act{Label: "Retry 1,388…", Icon: "i-retry", URL: "/failures/3f9a01c2d4e5/retry", Asks: true},
 				Menu: []Act{
-					{Label: "Show the jobs", URL: "/search?q=x"}, {Label: "Retry one first", URL: "/queues/webhooks/jobs/1/retry", Fields: []Field{{"seen", "failed"}}},
+					{Label: "Show the jobs", URL: "/search?q=x"},
+					{Label: "Retry one first", URL: "/queues/webhooks/jobs/1/retry", Fields: []Field{{"seen", "failed"}}},
 					{Label: "Remove 1,388…", Class: "bad", URL: "/failures/3f9a01c2d4e5/remove", Asks: true},
 				},
 			},
