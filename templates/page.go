@@ -97,6 +97,8 @@ type Act struct {
 	Fields      []Field
 	// Asks says that the answer is a question's page, which a script may show as a dialog.
 	Asks bool
+	// Leaves says that the page it is on has nothing to show afterwards, so the browser follows the answer.
+	Leaves bool
 	// About completes the label for screen readers: "Retry" + " 1842113".
 	About string
 	// Key is the letter that presses it, "" for none.

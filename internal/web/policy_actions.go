@@ -106,7 +106,7 @@ func (s *Server) askPropose(ctx context.Context, c *Call) (*Question, error) {
 	if f.ok() && strings.TrimSpace(c.Values.Get("why")) != "" && len(changes) > 0 {
 		return s.previewChange(c, p, f, changes), nil
 	}
-	a := s.ask(c, "Change the policy of "+c.Queue.Name, "Go on…", "Cancel")
+	a := s.policyAsk(c, "Change the policy of "+c.Queue.Name, "Go on…", "Cancel")
 	a.Big, a.Unconfirmed = true, true
 	a.Fields = append(a.Fields, templates.Field{Name: "seen", Value: atRevision(p)})
 	a.Body = []string{"What is left as it is stays. You see what a change means before anything happens."}
@@ -140,7 +140,11 @@ func yesNo(b bool) string {
 func (s *Server) previewChange(c *Call, p policyState, f *policyForm, changes []livepolicy.Difference) *Question {
 	values := p.record.Live.With(livepolicy.Between(p.inForce, f.next))
 	_, after := p.record.Effect(values, p.file, p.found)
-	a := s.previewAsk(c, "Change the policy of "+c.Queue.Name+"?", p, after.WithDefaults(), changes)
+	yes := "Propose it"
+	if s.wantsNow(c) {
+		yes = "Make it live"
+	}
+	a := s.previewAsk(c, "Change the policy of "+c.Queue.Name+"?", yes, p, after.WithDefaults(), changes)
 	for _, in := range f.inputs {
 		if c.Values.Has(in.Name) {
 			a.Fields = append(a.Fields, templates.Field{Name: in.Name, Value: c.Values.Get(in.Name)})
@@ -178,7 +182,6 @@ func (s *Server) proposed(ctx context.Context, c *Call, made *livepolicy.Proposa
 	}
 	return Result{
 		Message: "Proposed a change to the policy of " + c.Queue.Name + ".", Text: changeWords(made.Changes) + " It waits for approval.", Done: 1,
-		Location: s.links.queuePath(c.Queue, "policy"),
 	}, nil
 }
 
@@ -190,7 +193,7 @@ func (s *Server) decide(ctx context.Context, c *Call, number int64) (Result, err
 	}
 	return Result{
 		Message: "Changed the policy of " + c.Queue.Name + ".", Text: changeWords(r.Past[0].Changes) + " Live as revision " + strconv.FormatInt(r.Revision, 10) + "; every replica follows within a second.",
-		Done: 1, Location: s.links.queuePath(c.Queue, "policy"),
+		Done: 1,
 	}, nil
 }
 
@@ -222,7 +225,7 @@ func (s *Server) askReject(ctx context.Context, c *Call) (*Question, error) {
 	if p.record.Open == nil {
 		return nil, problem(http.StatusConflict, "Nothing to reject", "No change of the policy of %s waits.", c.Queue.Name)
 	}
-	a := s.ask(c, "Reject the change of "+c.Queue.Name+"?", "Reject it", "Leave it open")
+	a := s.policyAsk(c, "Reject the change of "+c.Queue.Name+"?", "Reject it", "Leave it open")
 	a.Body = []string{"Nothing changes. The proposal of " + p.record.Open.By + " goes into the history."}
 	a.Lists = []templates.AskList{{Title: "What was proposed", Items: changeItems(p.record.Open.Changes)}}
 	a.Fields = append(a.Fields, templates.Field{Name: "number", Value: strconv.FormatInt(p.record.Open.Number, 10)})
@@ -239,7 +242,7 @@ func (s *Server) reject(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, policyProblem(err)
 	}
-	return Result{Message: "Rejected the change of " + c.Queue.Name + ".", Text: "Nothing changed: " + changeWords(r.Past[0].Changes), Done: 1, Location: s.links.queuePath(c.Queue, "policy")}, nil
+	return Result{Message: "Rejected the change of " + c.Queue.Name + ".", Text: "Nothing changed: " + changeWords(r.Past[0].Changes), Done: 1}, nil
 }
 
 // rollbackTo reads which revision a call wants back.
@@ -268,7 +271,7 @@ func (s *Server) askRollback(ctx context.Context, c *Call) (*Question, error) {
 	values, _ := p.record.At(to)
 	before, after := p.record.Effect(values, p.file, p.found)
 	changes := livepolicy.Differences(before, after)
-	a := s.previewAsk(c, "Roll "+c.Queue.Name+" back to "+revisionName(to)+"?", p, after.WithDefaults(), changes)
+	a := s.previewAsk(c, "Roll "+c.Queue.Name+" back to "+revisionName(to)+"?", "Roll back", p, after.WithDefaults(), changes)
 	submitted := c.Confirmed()
 	a.Fields = append(a.Fields, templates.Field{Name: "to", Value: strconv.FormatInt(to, 10)})
 	a.Inputs = append([]templates.Input{whyInput(c, submitted)}, s.nowInput(c, submitted)...)

@@ -1,18 +1,27 @@
 package web
 
 import (
+	"maps"
+
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
 	"bullpen/templates"
 )
 
-// previewAsk is a question that shows what a change of the policy means.
-func (s *Server) previewAsk(c *Call, title string, p policyState, after policy.Policy, changes []livepolicy.Difference) templates.Ask {
-	yes := "Propose it"
-	if s.wantsNow(c) {
-		yes = "Make it live"
+// policyAsk starts a question about a policy. It leads back to the policy's page unless it was asked elsewhere.
+func (s *Server) policyAsk(c *Call, title, yes, no string) templates.Ask {
+	if c.Values.Get("back") == "" {
+		asked := *c
+		asked.Values = maps.Clone(c.Values)
+		asked.Values.Set("back", s.links.queuePath(c.Queue, "policy"))
+		c = &asked
 	}
-	a := s.ask(c, title, yes, "Cancel")
+	return s.ask(c, title, yes, no)
+}
+
+// previewAsk is a question that shows what a change of the policy means.
+func (s *Server) previewAsk(c *Call, title, yes string, p policyState, after policy.Policy, changes []livepolicy.Difference) templates.Ask {
+	a := s.policyAsk(c, title, yes, "Cancel")
 	a.Big = true
 	a.Fields = append(a.Fields, templates.Field{Name: "seen", Value: atRevision(p)})
 	a.Lists = []templates.AskList{{Title: "What changes", Items: changeItems(changes)}, {Title: "What it means", Items: effectItems(effects(p, after, changes))}}

@@ -140,7 +140,7 @@ func TestProposeAndRollBack(t *testing.T) {
 	has(t, same.body, "Nothing would change")
 	require.Empty(t, b.client.Exists(t.Context(), b.queue.LivePolicy()).Val())
 
-	change := url.Values{"concurrency": {"8"}, "global_concurrency": {"24"}, "why": {"more work"}, "apply": {"1"}, "seen": {"at revision 0"}}
+	change := url.Values{"back": {"/queues/email/policy"}, "concurrency": {"8"}, "global_concurrency": {"24"}, "why": {"more work"}, "apply": {"1"}, "seen": {"at revision 0"}}
 	asked := b.post("/queues/email/policy/propose", change)
 	require.Equal(t, http.StatusOK, asked.status, asked.body)
 	for _, want := range []string{"4 → 8", "not set → 24", "Touches: 5\u00a0workers on 5\u00a0replicas: a:7, b:7, c:7, d:7, e:7", "Ceiling: 20 at once → 24 at once", "Downstream gets at most: 50.0/s, as before", "Make it live"} {
@@ -161,8 +161,8 @@ func TestProposeAndRollBack(t *testing.T) {
 		has(t, page.body, want)
 	}
 	stale := b.post("/queues/email/policy/propose", change)
-	require.Equal(t, http.StatusConflict, stale.status)
-	has(t, stale.body, "is no longer at revision 0, it is at revision 1 now")
+	require.Equal(t, http.StatusSeeOther, stale.status)
+	has(t, b.notice(stale), "is no longer at revision 0, it is at revision 1 now")
 
 	back := url.Values{"to": {"0"}, "why": {"worse"}, "apply": {"1"}}
 	asked = b.post("/queues/email/policy/rollback", back)

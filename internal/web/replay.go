@@ -140,7 +140,7 @@ func (s *Server) replayAct(r viewRequest, q *monitor.Queue, j *engine.Peek) *tem
 		return nil
 	}
 	return &templates.Act{
-		Label: "Replay", Icon: "i-retry", Class: "go", Key: "e", URL: s.links.job(q.Queue, j.ID, "replay"),
+		Label: "Replay", Icon: "i-retry", Class: "go", Key: "e", Leaves: true, URL: s.links.job(q.Queue, j.ID, "replay"),
 		Fields: []templates.Field{{Name: "seen", Value: string(j.State)}, {Name: "back", Value: r.self()}},
 	}
 }
