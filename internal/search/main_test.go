@@ -3,7 +3,6 @@ package search
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -45,22 +44,20 @@ var epoch = time.Date(2026, 3, 12, 10, 0, 0, 0, time.UTC)
 // end writes n ended jobs as a worker leaves them, numbered from 0; together of them ended in each millisecond.
 func (r *rig) end(q *engine.Queue, st keys.State, n, together int) {
 	r.t.Helper()
-	ctx := r.t.Context()
-	p := r.client.Pipeline()
-	for i := range n {
-		at := epoch.Add(time.Duration(i/together) * time.Millisecond).UnixMilli()
-		id := fmt.Sprintf("j%06d", i)
-		p.HSet(ctx, q.JobKey(id), "name", "send", "data", fmt.Sprintf(`{"n":%d,"customer":{"id":%d}}`, i, i%100), "opts", `{"attempts":3}`,
-			"timestamp", at-1000, "processedOn", at-10, "finishedOn", at, "atm", i%4, "failedReason", "boom "+strconv.Itoa(i))
-		p.ZAdd(ctx, q.Key(string(st)), redis.Z{Score: float64(at), Member: id})
-		if p.Len() >= 2000 {
-			_, err := p.Exec(ctx)
-			require.NoError(r.t, err)
-		}
-	}
-	_, err := p.Exec(ctx)
-	require.NoError(r.t, err)
+	require.NoError(r.t, seed.Run(r.t.Context(), r.client, []string{q.Key(string(st))}, q.Base(), n, together, epoch.UnixMilli()).Err())
 }
+
+// seed writes jobs within Redis: a hundred thousand are there in a second.
+var seed = redis.NewScript(`
+for i = 0, ARGV[2] - 1 do
+  local at = ARGV[4] + math.floor(i / ARGV[3])
+  local id = string.format("j%06d", i)
+  redis.call("HSET", ARGV[1] .. id, "name", "send", "data", string.format('{"n":%d,"customer":{"id":%d}}', i, i % 100),
+    "opts", '{"attempts":3}', "timestamp", at - 1000, "processedOn", at - 10, "finishedOn", at, "atm", i % 4,
+    "failedReason", "boom " .. i)
+  redis.call("ZADD", KEYS[1], at, id)
+end
+return redis.status_reply("OK")`)
 
 func (r *rig) add(q *engine.Queue, n int, o engine.JobOptions) []string {
 	r.t.Helper()
