@@ -37,7 +37,7 @@ func (h *httpWorker) decide(a *answer) (any, error) {
 	if a.ok() {
 		return h.result(a)
 	}
-	reason := bodyReason(a.body)
+	reason := bodyReason(a.body, a.status)
 	if reason == "" {
 		reason = a.line()
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -105,25 +106,29 @@ func describe(err error) string {
 	return err.Error()
 }
 
-// bodyReason finds what an answer says about its failure: its error or message, as text or as an object with a message.
-func bodyReason(body []byte) string {
+// bodyReason finds what an answer says about its failure: its error or message, as text, as texts or as an object with
+// a message. Frameworks that put the name of the status into error, as NestJS and Spring do, tell more in message.
+func bodyReason(body []byte, status int) string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {
 		return ""
 	}
-	for _, key := range []string{"error", "message"} {
-		if s := messageText(object[key]); s != "" {
-			return s
-		}
+	text, message := messageText(object["error"]), messageText(object["message"])
+	if text == "" || message != "" && strings.EqualFold(text, http.StatusText(status)) {
+		return message
 	}
-	return ""
+	return text
 }
 
-// messageText reads a JSON string, or the message of an object; "" if it is neither.
+// messageText reads a JSON string, several of them, or the message of an object; "" if it is none of these.
 func messageText(value json.RawMessage) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {
 		return strings.TrimSpace(s)
+	}
+	var several []string
+	if json.Unmarshal(value, &several) == nil {
+		return strings.TrimSpace(strings.Join(several, "; "))
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(value, &object) == nil && json.Unmarshal(object["message"], &s) == nil {
