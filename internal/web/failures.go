@@ -298,7 +298,7 @@ func (s *Server) groupActs(r viewRequest, g failures.Group, complete bool, row *
 	}
 	back := templates.Field{Name: "back", Value: r.self()}
 	url := func(verb string) string { return s.links.to("/failures/" + g.ID + "/" + verb) }
-	asking := "?" + withQuery("", map[string][]string{"back": {r.self()}})[1:]
+	asking := withQuery("", map[string][]string{"back": {r.self()}})
 	retry := templates.Act{Label: "Retry " + row.Count, Icon: "i-retry", URL: url("retry"), Fields: []templates.Field{back}}
 	if g.Count > sampleFrom || !complete {
 		retry.Asks, retry.Fields, retry.URL = true, nil, retry.URL+asking

@@ -29,7 +29,7 @@ func shares(groups []failures.Group) *templates.Shares {
 		}
 		share := 100 * float64(g.Count) / float64(total)
 		class := "sg" + strconv.Itoa(min(i, 3))
-		s.Parts = append(s.Parts, templates.ShareBar{Class: class, X: percent(x), Width: percent(max(share-gap, share/2))})
+		s.Parts = append(s.Parts, templates.ShareBar{Class: class, X: exactPercent(x), Width: exactPercent(max(share-gap, share/2))})
 		if share >= leastNamed && named < 4 && named == i {
 			m := templates.ShareMark{X: percent(x), Percent: words.Percent(share / 100), Text: shareText(g, share)}
 			s.Marks = append(s.Marks, m)
@@ -64,6 +64,9 @@ const (
 	gap        = 0.12
 	leastNamed = 6
 )
+
+// exactPercent is a place on the bar: a pixel matters there.
+func exactPercent(p float64) string { return strconv.FormatFloat(p, 'f', 2, 64) + "%" }
 
 // shareText is what tells the group apart, as long as its share of the width allows.
 func shareText(g failures.Group, share float64) string {
