@@ -11,6 +11,8 @@ import (
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/processor"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // buildLive makes what follows the changes of policies at run time.
@@ -31,6 +33,9 @@ func (s *server) buildLive() (err error) {
 
 // livePolicies makes what changes policies at run time.
 func (s *server) livePolicies() (*livepolicy.Store, error) {
+	if s.config.Approval == "two" && !s.config.Auth.Configured() {
+		s.log.Warn("nobody can approve a change of a policy: approval is two, and without a login everybody is the same person", "component", "config")
+	}
 	return livepolicy.New(livepolicy.Options{
 		Client: s.store.Client(), Queue: s.queue, TwoPeople: s.config.Approval == "two", File: s.configured,
 	})
@@ -91,7 +96,10 @@ func (w *workforce) look(q keys.Queue) {
 // applyPolicies writes what the policies in force keep in the queues' settings.
 func (w *workforce) applyPolicies(ctx context.Context) error {
 	s := w.server
-	if err := s.live.Sync(ctx); err != nil {
+	switch err := s.live.Sync(ctx); {
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		s.log.Warn("policies cannot be changed live: this user may not read Bullpen's own keys", "component", "workers", "err", err)
+	case err != nil:
 		return err
 	}
 	for id, named := range s.config.Queues {

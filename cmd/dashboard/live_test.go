@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"testing"
 
 	"bullpen/internal/engine"
@@ -34,4 +35,24 @@ func TestAddObeysTheLivePolicy(t *testing.T) {
 	r := run(t, environ(t), "", "add", "mail", "hi", "-id", "x", "-config", config, "-redis", "unix://"+srv.Socket)
 	require.Equal(t, exitFine, r.code, r.err)
 	require.JSONEq(t, `{"attempts":9,"jobId":"x"}`, withoutTimestamp(t, c.HGet(t.Context(), "bull:mail:x", "opts").Val()))
+}
+
+// TestWorkersWithoutPermissionForPolicies runs workers as a user who may touch the queues' keys and nothing else.
+func TestWorkersWithoutPermissionForPolicies(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Start(t)
+	c := srv.Client(t)
+	require.NoError(t, c.ACLSetUser(t.Context(), "limited", "on", ">secret", "~bull:*", "&*", "+@all").Err())
+	p := start(t, environ(t), "-config", file(t, `
+redis: {url: "unix://`+srv.Socket+`", username: limited, password: secret}
+queues: {mail: {worker: {command: {argv: ["true"]}}}}`))
+	p.awaitReady(http.StatusOK)
+	added := run(t, environ(t), "", "add", "mail", "hi", "-redis", "unix://limited:secret@"+srv.Socket)
+	require.Equal(t, exitFine, added.code, added.err)
+	eventually(t, func() (bool, string) {
+		n := c.ZCard(t.Context(), "bull:mail:completed").Val()
+		return n == 1, "the job has not run"
+	})
+	require.Contains(t, p.said(), "policies cannot be changed live")
+	p.terminate()
 }

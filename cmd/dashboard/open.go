@@ -14,6 +14,8 @@ import (
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/processor"
 	"bullpen/internal/store"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // configure reads the configuration that flags (registered on set before it was parsed) and environment name.
@@ -94,7 +96,10 @@ func (p *program) withQueue(ctx context.Context, c *config.Config, id keys.Queue
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	live, err := livepolicy.Read(ctx, s.Client(), id)
-	if err != nil {
+	switch {
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		live = &livepolicy.Record{} // it may use the queues and nothing of ours: the file decides
+	case err != nil:
 		return err
 	}
 	q, err := engine.NewQueue(engine.QueueOptions{

@@ -98,11 +98,14 @@ func HTTP(o HTTPOptions) (engine.Handler, error) {
 	return h.handle, nil
 }
 
+// liveConcurrency is how many connections are kept whatever the policy says: its concurrency can be raised at run time.
+const liveConcurrency = 64
+
 // NewTransport returns a transport that keeps one connection per running job of each server.
 func NewTransport(concurrency int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns = 0
-	t.MaxIdleConnsPerHost = max(concurrency, 1)
+	t.MaxIdleConnsPerHost = max(concurrency, liveConcurrency)
 	// Node's servers close an idle connection after 5 s; a request sent into that moment would fail an attempt.
 	t.IdleConnTimeout = 4 * time.Second
 	return t

@@ -146,10 +146,11 @@ local function replay(id)
   return {code, state, letter.queue, letter.id}
 end
 
+-- This also finds out, before anything is changed, whether the key may be written.
+call("ZREMRANGEBYRANK", traces, 0, -mostTraces - 1)
 local reply = {}
 for i, id in ipairs(texts()) do
   local result = attempt(replay, id)
   reply[i] = type(result) == "table" and result or {result, "", "", ""}
 end
-call("ZREMRANGEBYRANK", traces, 0, -mostTraces - 1)
 return reply

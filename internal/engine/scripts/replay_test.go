@@ -7,6 +7,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/scripts"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -226,6 +227,23 @@ func TestReplayRemembersALimitedNumber(t *testing.T) {
 	s.replay("nobody")
 	require.Equal(t, int64(10000), s.client.ZCard(t.Context(), traces).Val())
 	require.Equal(t, "6", s.client.ZRange(t.Context(), traces, 0, 0).Val()[0], "the oldest go")
+}
+
+// TestReplayWithoutPermissionChangesNothing lacks the one for the key that remembers replays, which is not the queue's.
+func TestReplayWithoutPermissionChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.active("a")
+	s.bury(scripts.Keep{}, "a")
+	before := s.dump()
+	require.NoError(t, s.client.ACLSetUser(t.Context(), s.q.Prefix, "on", "nopass", "~"+s.q.Prefix+":*", "+@all").Err())
+	o := server.Options()
+	o.Username, o.Password = s.q.Prefix, "x"
+	limited := redis.NewClient(o)
+	t.Cleanup(func() { _ = limited.Close() })
+	_, err := scripts.New(limited).Replay(t.Context(), s.queue("dead"), t0, []string{letterOf("a")})
+	require.Error(t, err)
+	s.want(before)
 }
 
 func TestReplayManyInChunks(t *testing.T) {
