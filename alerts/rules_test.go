@@ -31,11 +31,11 @@ func program(t *testing.T, name, pkg string) string {
 
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	var stdout, all bytes.Buffer
+	var stdout, stderr bytes.Buffer // one each: the command's two streams are copied side by side
 	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, &all), &all
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, all.Bytes())
+		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(name), strings.Join(args, " "), err, stderr.Bytes(), stdout.Bytes())
 	}
 	return stdout.String()
 }
