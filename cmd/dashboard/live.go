@@ -11,8 +11,7 @@ import (
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/processor"
-
-	"github.com/redis/go-redis/v9"
+	"bullpen/internal/store"
 )
 
 // buildLive makes what follows the changes of policies at run time.
@@ -97,7 +96,7 @@ func (w *workforce) look(q keys.Queue) {
 func (w *workforce) applyPolicies(ctx context.Context) error {
 	s := w.server
 	switch err := s.live.Sync(ctx); {
-	case redis.HasErrorPrefix(err, "NOPERM"):
+	case store.Forbidden(err):
 		s.log.Warn("policies cannot be changed live: this user may not read Bullpen's own keys", "component", "workers", "err", err)
 	case err != nil:
 		return err

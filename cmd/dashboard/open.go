@@ -14,8 +14,6 @@ import (
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/processor"
 	"bullpen/internal/store"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // configure reads the configuration that flags (registered on set before it was parsed) and environment name.
@@ -97,7 +95,7 @@ func (p *program) withQueue(ctx context.Context, c *config.Config, id keys.Queue
 	defer func() { err = errors.Join(err, s.Close()) }()
 	live, err := livepolicy.Read(ctx, s.Client(), id)
 	switch {
-	case redis.HasErrorPrefix(err, "NOPERM"):
+	case store.Forbidden(err):
 		live = &livepolicy.Record{} // it may use the queues and nothing of ours: the file decides
 	case err != nil:
 		return err
