@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
@@ -196,4 +198,20 @@ func TestVeryManyMatchesWantTheName(t *testing.T) {
 	require.EqualValues(t, 10_050, b.count(keys.Failed))
 	group := b.get("/failures/" + search.FailureID("send", "boom") + "/retry").body
 	has(t, group, "Type <code>email</code> to go on")
+}
+
+// TestFailuresMove: who watches the page sees new groups come.
+func TestFailuresMove(t *testing.T) {
+	var ahead atomic.Int64
+	b := newBench(t, func(o *Options) { o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+	b.ended(b.queue, keys.Failed, 2, "send", "boom", "{}")
+	s := b.open(b.serveLive(), "", "/failures")
+	first, _ := s.pass()
+	has(t, first["groups"], "boom")
+	ahead.Add(int64(3 * time.Second))
+	b.ended(b.queue, keys.Failed, 1, "cut", "no space left", "{}")
+	got, _ := s.pass()
+	has(t, got["groups"], "no space left")
+	has(t, got["finding"], "3\u00a0failed jobs in 2\u00a0groups")
+	require.Contains(t, got["title"], "3\u00a0failed jobs")
 }
