@@ -2,11 +2,14 @@ package browser
 
 import (
 	"bytes"
+	"image"
+	"image/color"
 	"image/png"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +33,7 @@ func TestScreenshots(t *testing.T) {
 		dir = t.TempDir()
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	b := demoWithPast(t)
+	b := demoWithPast(t, keep)
 	shoot := func(p *tab, name string) {
 		t.Helper()
 		p.shoot(filepath.Join(dir, name+".png"))
@@ -42,18 +45,20 @@ func TestScreenshots(t *testing.T) {
 	p.open("/")
 	p.sees("invoices")
 	if keep {
-		p.patience = 4 * time.Minute
-		p.sees("No worker for at least 2 min")
+		p.patience = 7 * time.Minute
+		p.sees("No worker for at least 5 min")
 	}
-	shoot(p, "overview")
+	shoot(p, "overview-light")
 	p.openQueue("webhooks", "failed")
 	p.until("a failed job", `document.querySelector('main tr[data-row]')`)
-	shoot(p, "queue")
+	p.tick(must[[]string](p, `[...document.querySelectorAll('main tr[data-row]')].slice(1, 4).map((r) => r.dataset.row)`)...)
+	shoot(p, "queue-light")
+	p.clickIn(".bulk", "Untick all")
 	p.clickAt("a job that used all its attempts", `[...document.querySelectorAll('main tr[data-row]')].find((r) => /4\/4/.test(r.innerText))?.querySelector('[data-open]')`)
 	p.at("/jobs/")
 	p.sees("What happened")
 	job := p.address()
-	shoot(p, "job")
+	shoot(p, "job-light")
 	for suffix, l := range map[string]look{"-dark": night, "-phone": phone} {
 		p := b.tab(l)
 		for name, path := range map[string]string{"overview": "/", "queue": "/queues/webhooks?state=failed", "job": job} {
@@ -73,7 +78,7 @@ func TestScreenshots(t *testing.T) {
 	shoot(p, "operation")
 
 	for _, name := range []string{"overview", "queue", "job"} {
-		for _, suffix := range []string{"", "-dark", "-phone"} {
+		for _, suffix := range []string{"-light", "-dark", "-phone"} {
 			info, err := os.Stat(filepath.Join(dir, name+suffix+".png"))
 			require.NoError(t, err)
 			require.Less(t, info.Size(), int64(200<<10), name+suffix)
@@ -91,13 +96,50 @@ func (p *tab) shoot(path string) {
 	picture, err := png.Decode(bytes.NewReader(raw))
 	require.NoError(p.t, err)
 	var small bytes.Buffer
-	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture))
+	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
 	require.NoError(p.t, os.WriteFile(path, small.Bytes(), 0o644))
 	p.t.Logf("%s: %d KB", path, small.Len()/1024)
 }
 
-// demoWithPast is the demo on a private store that has seen an hour of the same work, and queues that need somebody.
-func demoWithPast(t *testing.T) *bullpen {
+// fewColours paints a picture with at most 256 colours, which makes its file a third. Of colours that look the same the
+// most frequent one stands for all; what is lost are shades at the edges of letters.
+func fewColours(picture image.Image) image.Image {
+	box := picture.Bounds()
+	count := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA) }
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			count[at(x, y)]++
+		}
+	}
+	best := map[color.RGBA]color.RGBA{} // by what colours that look the same have in common
+	for c, n := range count {
+		alike := color.RGBA{c.R >> 3, c.G >> 3, c.B >> 3, 0}
+		if b, ok := best[alike]; !ok || n > count[b] {
+			best[alike] = c
+		}
+	}
+	chosen := slices.SortedFunc(maps.Values(best), func(a, b color.RGBA) int { return count[b] - count[a] })
+	var palette color.Palette
+	for _, c := range chosen[:min(len(chosen), 256)] {
+		palette = append(palette, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	for c := range count {
+		nearest[c] = uint8(palette.Index(c))
+	}
+	out := image.NewPaletted(box, palette)
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			out.SetColorIndex(x, y, nearest[at(x, y)])
+		}
+	}
+	return out
+}
+
+// demoWithPast is the demo on a private store that has seen an hour of the same work, and queues that need somebody. It
+// may wait for a minute to begin, so that no minute is seen in part.
+func demoWithPast(t *testing.T, wholeMinutes bool) *bullpen {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "demo") // not t.TempDir: the store's socket must have a short path
 	require.NoError(t, err)
@@ -110,6 +152,9 @@ func demoWithPast(t *testing.T) *bullpen {
 	past{before, rand.New(rand.NewPCG(1, 2)), time.Now()}.write()
 	require.NoError(t, before.client.Close())
 	before.stop()
+	if wholeMinutes {
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+	}
 
 	b := &bullpen{t: t, prefix: keys.DefaultPrefix}
 	b.run(t.TempDir(), append(args, "-demo")...)
@@ -125,32 +170,52 @@ type past struct {
 }
 
 func (p past) write() {
-	p.minutes("emails", "completed", 165, 0.1)
-	p.minutes("emails", "failed", 5, 0.9)
-	p.minutes("thumbnails", "completed", 125, 0.5)
-	p.minutes("partner-sync", "completed", 24, 0.2)
-	p.minutes("partner-sync", "failed", 0.3, 1)
-	p.minutes("webhooks", "completed", 122, 0.15)
-	p.minutes("webhooks", "failed", 52, 0.3)
-	p.minutes("reminders", "completed", 28, 0.2)
-	p.minutes("audit-log", "failed", 1400, 0.1)
+	for _, m := range []metric{
+		{"emails", "completed", 165, 0.1, 60, 0},
+		{"emails", "failed", 5, 0.9, 60, 0},
+		{"thumbnails", "completed", 125, 0.5, 60, 0},
+		{"partner-sync", "completed", 24, 0.2, 60, 0},
+		{"partner-sync", "failed", 0.3, 1, 60, 0},
+		{"webhooks", "completed", 122, 0.15, 60, 0},
+		{"webhooks", "failed", 52, 0.3, 60, 0},
+		{"reminders", "completed", 28, 0.2, 60, 0},
+		{"audit-log", "completed", 310, 0.1, 60, 44},
+		{"audit-log", "failed", 2400, 0.05, 44, 8},
+	} {
+		p.measured(m)
+	}
 	p.jobs("invoices", "render", 318, 14*time.Minute, "wait")
 	p.jobs("search-index", "reindex", 420, 2*time.Hour, "wait")
 	p.set("search-index:meta", "paused", 1)
-	p.jobs("audit-log", "append", 86_000, time.Hour, "failed")
+	p.jobs("audit-log", "append", 86_000, 44*time.Minute, "failed")
 }
 
-// minutes writes BullMQ's metrics of the last hour: about mean finished jobs a minute.
-func (p past) minutes(queue, state string, mean, spread float64) {
+// metric is what BullMQ's metrics say of a queue: about mean jobs a minute, more or less by spread, between two numbers
+// of minutes ago.
+type metric struct {
+	queue, state string
+	mean, spread float64
+	since, until int
+}
+
+// measured writes BullMQ's metrics of the last hour.
+func (p past) measured(m metric) {
 	p.t.Helper()
-	key := p.prefix + ":" + queue + ":metrics:" + state
+	key := p.prefix + ":" + m.queue + ":metrics:" + m.state
 	total := 0
-	for range 60 {
-		n := int(max(0, mean*(1+spread*(2*p.rand.Float64()-1))+p.rand.Float64()-0.5))
+	for ago := range 60 {
+		n := 0
+		if ago >= m.until && ago < m.since {
+			n = int(max(0, m.mean*(1+m.spread*(2*p.rand.Float64()-1))+p.rand.Float64()-0.5))
+		}
 		total += n
 		require.NoError(p.t, p.client.RPush(p.t.Context(), key+":data", n).Err())
 	}
-	p.set(strings.TrimPrefix(key, p.prefix+":"), "prevTS", p.now.Truncate(time.Minute).UnixMilli(), "count", total, "prevCount", total)
+	present := 0 // what this minute has seen when it ends
+	if m.until == 0 {
+		present = int(m.mean)
+	}
+	p.set(m.queue+":metrics:"+m.state, "prevTS", p.now.Truncate(time.Minute).UnixMilli(), "count", total+present, "prevCount", total)
 }
 
 func (p past) set(key string, fields ...any) {
