@@ -44,7 +44,10 @@ func effects(p policyState, after policy.Policy, changed []livepolicy.Difference
 		{Label: "Downstream gets at most", Value: beforeAfter(mostText(p.load), mostText(then))},
 	}
 	if p.q.Rate.Known {
-		out = append(out, templates.Detail{Label: "Backlog of " + words.Count(p.load.Backlog), Value: beforeAfter(outlook(p.load, p.size), outlook(then, then.Size()))})
+		z := then.Size()
+		out = append(out,
+			templates.Detail{Label: "Backlog of " + words.Count(p.load.Backlog), Value: beforeAfter(outlook(p.load, p.size), outlook(then, z))},
+			templates.Detail{Label: "Starts wanted", Value: beforeAfter(words.PerSecond(p.size.Wanted), words.PerSecond(z.Wanted)), Small: "new jobs and their retries"})
 	}
 	return out
 }

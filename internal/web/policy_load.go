@@ -178,7 +178,7 @@ func outlook(l monitor.Load, z monitor.Sizing) string {
 func policyBudget(p policyState) templates.Budget {
 	in := p.inForce
 	survives := monitor.Survives(in)
-	b := templates.Budget{Strong: "An outage of more than " + words.Duration(survives) + " uses up every attempt.", Windows: attemptWindows(in)}
+	b := templates.Budget{Strong: "An outage of more than " + words.Exact(survives) + " uses up every attempt.", Windows: attemptWindows(in)}
 	switch {
 	case in.Attempts == 1:
 		b.Strong, b.Text = "A job has one attempt.", "Whatever fails once has failed for good; attempts above 1 would retry it."

@@ -311,6 +311,11 @@ func TestEffects(t *testing.T) {
 			tt.edit(&after)
 			got := effects(p, after, livepolicy.Differences(base, after))
 			require.Equal(t, []string{tt.ceiling, tt.most, tt.backlog}, []string{got[1].Value, got[2].Value, got[3].Value})
+			wanted := "12.0/s, as before"
+			if after.Attempts == 1 {
+				wanted = "12.0/s → 8.0/s"
+			}
+			require.Equal(t, wanted, got[4].Value)
 		})
 	}
 	unknown := p
