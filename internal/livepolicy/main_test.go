@@ -110,7 +110,7 @@ func (b *bench) dump() map[string]string {
 // eventually waits until ok says so.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 20*time.Second, 2*time.Millisecond, what)
+	require.Eventually(t, ok, time.Minute, 2*time.Millisecond, what)
 }
 
 var background = context.Background()
