@@ -291,7 +291,7 @@ func (s *Server) groupURL(g failures.Group) string {
 
 // groupActs fills what can be done with a group: one act that suits it, the rest in a menu.
 func (s *Server) groupActs(r viewRequest, g failures.Group, complete bool, row *templates.FailureRow) {
-	row.Menu = []templates.Act{{Label: "Show the jobs", URL: row.URL}}
+	row.Menu = []templates.Act{{Label: "Show the jobs", URL: row.URL}, {Label: "Open one of them", URL: s.links.job(g.Sample.Queue, g.Sample.ID)}}
 	may := !s.o.ReadOnly && slices.ContainsFunc(g.Queues, func(q failures.Share) bool { return r.who.May(Operator, q.Queue) })
 	if !may {
 		return

@@ -26,7 +26,7 @@ func TestFailuresAcrossQueues(t *testing.T) {
 	for _, want := range []string{
 		"63\u00a0failed jobs in 2\u00a0groups", `>User <i class="ph">n</i> not found</a>`, "95\u00a0% have one error in common, in email, video.", ">60<", ">3<",
 		`href="/search?q=failure%3A` + id + `"`, `href="/queues/video?q=failure%3A` + search.FailureID("cut", "boom") + `&amp;state=failed"`,
-		"Counted over all 63\u00a0failed jobs", `action="/failures/` + id + `/retry"`, "Remove 60…", "Retry one first", `aria-current="page" data-key="g f"`,
+		"Counted over all 63\u00a0failed jobs", `action="/failures/` + id + `/retry"`, "Remove 60…", "Retry one first", "Open one of them", `aria-current="page" data-key="g f"`,
 	} {
 		has(t, page, want)
 	}
