@@ -90,9 +90,8 @@ export const steps = {
   // adding
   add: async (side, a) => (await side.queue(a).add(a.name ?? 'job', a.data, a.opts)).id,
   addMany: async (side, a) => {
-    const added = [];
-    for (let i = 0; i < a.count; i++) added.push((await side.queue(a).add(a.name ?? 'job', { i }, a.opts)).id);
-    return added;
+    const jobs = Array.from({ length: a.count }, (_, i) => ({ name: a.name ?? 'job', data: { i }, opts: a.opts }));
+    return ids(await side.queue(a).addBulk(jobs));
   },
   // addEach adds one job of each set of options; the time does not move between them.
   addEach: async (side, a) => {
