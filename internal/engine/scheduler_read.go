@@ -170,12 +170,14 @@ func (s Scheduler) NextRuns(now time.Time, n int) ([]time.Time, error) {
 	return s.Repeat.follow(runs, s.Count, now, n)
 }
 
-// NextRuns lists the first n firings of a scheduler that is upserted now.
-func (r Repeat) NextRuns(now time.Time, n int) ([]time.Time, error) {
+// PreviewScheduler lists the first n firings that UpsertScheduler would lead to now, for an id that is new. It is empty
+// when nothing would fire; the errors are those of UpsertScheduler.
+func (q *Queue) PreviewScheduler(id string, r Repeat, n int) ([]time.Time, error) {
+	now := q.clock()
+	r = r.withDefaults(q.Name, id)
 	if err := r.validate(now); err != nil {
 		return nil, err
 	}
-	r = r.withDefaults("", "")
 	first, ok, err := r.first(now)
 	if err != nil || !ok || n < 1 || !r.allows(1) || !r.EndDate.IsZero() && first.After(r.EndDate) {
 		return nil, err

@@ -186,6 +186,9 @@ func TestUpsertSchedulerRefuses(t *testing.T) {
 		if j, err := q.UpsertScheduler(t.Context(), "s", r, JobTemplate{}); j != nil || err != nil {
 			t.Errorf("%s: upsert = %v, %v", name, j, err)
 		}
+		if runs, err := q.PreviewScheduler("s", r, 3); len(runs) != 0 || err != nil {
+			t.Errorf("%s: preview = %v, %v", name, runs, err)
+		}
 	}
 	if n := q.client.Exists(t.Context(), q.Repeat(), q.Meta(), q.ID()).Val(); n != 0 {
 		t.Error("something was written")
@@ -235,7 +238,7 @@ func TestSchedulerGoesOn(t *testing.T) {
 			t.Parallel()
 			var now atomic.Int64
 			q := clockQueue(t, &now)
-			preview, err := tt.repeat.NextRuns(noon, len(tt.want))
+			preview, err := q.PreviewScheduler("s", tt.repeat, len(tt.want))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,6 +360,26 @@ func TestABrokenScheduleDoesNotHoldItsJob(t *testing.T) {
 				t.Errorf("the schedule goes on: %+v", s)
 			}
 		})
+	}
+}
+
+func TestPreviewScheduler(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	q := clockQueue(t, &now)
+	hashed := Repeat{Pattern: "H H * * *"}
+	runs, err := q.PreviewScheduler("s", hashed, 2)
+	if err != nil || len(runs) != 2 || runs[1].Sub(runs[0]) != 24*time.Hour {
+		t.Fatalf("preview = %v, %v", runs, err)
+	}
+	if j := upsert(t, q, hashed, JobTemplate{}); scheduledAt(t, j) != runs[0].UnixMilli() {
+		t.Errorf("job %s, preview %v", j.ID, runs)
+	}
+	if _, err := q.PreviewScheduler("s", Repeat{Pattern: "61 * * * *"}, 1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("preview of a bad pattern = %v", err)
+	}
+	if _, err := q.PreviewScheduler("s", Repeat{}, 1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("preview of nothing = %v", err)
 	}
 }
 
