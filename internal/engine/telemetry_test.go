@@ -318,14 +318,14 @@ func TestTraceOfAStartedWorker(t *testing.T) {
 	q, r := tracedQueue(t)
 	w := startWorker(t, q, func(ctx context.Context, j *Job) (any, error) {
 		select {
-		case <-time.After(60 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		if j.Name == "later" {
 			return nil, DelayJob(time.Hour)
 		}
 		return nil, nil
-	}, func(o *WorkerOptions) { o.LockDuration, o.LockRenew = 80*time.Millisecond, 40*time.Millisecond })
+	}, func(o *WorkerOptions) { o.LockDuration, o.LockRenew = 10*time.Second, 20*time.Millisecond })
 	add(t, q, "now", nil, JobOptions{})
 	awaitState(t, q, "1", "completed")
 	add(t, q, "later", nil, JobOptions{})
