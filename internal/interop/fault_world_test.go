@@ -211,6 +211,11 @@ func (f *faulty) settleWithout(ids []string) {
 	open := func() (left []string) {
 		d, _ = takeDump(f.t.Context(), f.direct)
 		where := places(d, f.q.Base())
+		for _, id := range slices.Sorted(maps.Keys(f.by)) {
+			if len(where[id]) == 0 {
+				left = append(left, id+" was on its way") // a dump is not of one moment
+			}
+		}
 		for _, id := range slices.Concat(slices.Sorted(maps.Keys(f.by)), ids) {
 			for _, place := range where[id] {
 				if place != "completed" && place != "failed" {
