@@ -33,9 +33,14 @@ func TestActs(t *testing.T) {
 			for _, a := range acts { // so that one search finds them all
 				require.NoError(t, b.queue(a.queue).SetMaxEvents(t.Context(), 10_000))
 			}
+			p := b.tab(l)
 			for _, a := range acts {
-				t.Run(a.queue, func(t *testing.T) { a.do(t, b.queueFor(t, a.queue), chrome.tab(t, b.url, l)) })
+				t.Run(a.queue, func(t *testing.T) {
+					p.t = t
+					a.do(t, b.queueFor(t, a.queue), p)
+				})
 			}
+			p.t = t
 		})
 	}
 }

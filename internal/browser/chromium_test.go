@@ -72,6 +72,7 @@ type look struct {
 }
 
 var (
+	desk  = look{width: 1280, height: 800}
 	phone = look{width: 360, height: 740}
 	plain = look{plain: true}
 )
@@ -92,20 +93,26 @@ func (c *chromium) tab(t *testing.T, base string, l look) *tab {
 	// The tab lives as long as the context of the first call, so that one has no deadline.
 	require.NoError(t, chromedp.Do(ctx))
 	if l.width == 0 {
-		l.width, l.height = 1280, 800
+		l.width, l.height = desk.width, desk.height
 	}
 	scheme := "light"
 	if l.dark {
 		scheme = "dark"
 	}
 	p.do(chromedp.EmulateViewport(l.width, l.height))
-	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
-	require.NoError(t, err)
-	_, err = chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: l.plain})
+	p.scheme(scheme)
+	_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: l.plain})
 	require.NoError(t, err)
 	return p
+}
+
+// scheme changes between light and dark.
+func (p *tab) scheme(name string) {
+	p.t.Helper()
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+	require.NoError(p.t, err)
 }
 
 // listen keeps what the page writes to its console: errors, warnings, exceptions, violations of the content policy.

@@ -13,7 +13,6 @@ import (
 
 	"bullpen/internal/testnode"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -40,7 +39,7 @@ func TestEveryPage(t *testing.T) {
 		"/queues/orders/jobs/1", "/queues/orders/jobs/an-id.that_is-long-0123456789abcdef0123456789abcdef", "/queues/orders/jobs/parent-1",
 		"/queues/orders/jobs/1/remove", "/queues/orders?state=failed&page=9", "/?q=nothing-has-this-name",
 	} {
-		t.Run(path, func(t *testing.T) { b.inspect(t, path) })
+		t.Run(path, func(t *testing.T) { p.inspect(t, path) })
 	}
 	unseen, seen := []string{"/"}, map[string]bool{}
 	for len(unseen) > 0 {
@@ -48,9 +47,10 @@ func TestEveryPage(t *testing.T) {
 		unseen = unseen[1:]
 		if shape := shapeOf(path); !seen[shape] {
 			seen[shape] = true
-			t.Run(path, func(t *testing.T) { unseen = append(unseen, b.inspect(t, path)...) })
+			t.Run(path, func(t *testing.T) { unseen = append(unseen, p.inspect(t, path)...) })
 		}
 	}
+	p.t = t
 	for _, must := range []string{
 		"/", "/queues/*?state=failed", "/queues/*?state=waiting-children", "/queues/*/jobs/*", "/queues/*/jobs", "/queues/*/clean",
 		"/queues/*/obliterate", "/operations", "/operations/*", "/alerts", "/runbooks/*", "/activity", "/workers", "/redis",
@@ -60,15 +60,19 @@ func TestEveryPage(t *testing.T) {
 }
 
 // inspect looks at a page in every way and returns the pages it links to.
-func (b *bullpen) inspect(t *testing.T, path string) []string {
-	p := chrome.tab(t, b.url, look{})
+func (p *tab) inspect(t *testing.T, path string) []string {
+	p.t = t
+	p.do(chromedp.EmulateViewport(desk.width, desk.height))
+	p.scheme("light")
 	p.open(path)
 	p.accessible("{}")
 	p.scheme("dark")
 	p.accessible(`{ runOnly: ['color-contrast', 'link-in-text-block'] }`) // the rest is the same in the dark
 	p.fits()
+	links := p.links()
 	p.expect("404") // where a mistake led
-	return p.links()
+	require.Empty(t, p.complaints(), "the console must be empty")
+	return links
 }
 
 var (
@@ -103,15 +107,6 @@ func (p *tab) links() []string {
 	return must[[]string](p, `[...document.querySelectorAll('a[href]:not([download])')].map((a) => new URL(a.href))
 		.filter((u) => u.origin === location.origin && !/\/(refusals|data|returnvalue|stacktrace|api\/.*|metrics)$/.test(u.pathname))
 		.map((u) => u.pathname + u.search)`)
-}
-
-// scheme changes between light and dark.
-func (p *tab) scheme(name string) {
-	p.t.Helper()
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
-	require.NoError(p.t, err)
 }
 
 // accessible lets the checker look at the page; options are its own.
