@@ -20,6 +20,8 @@ type attempt struct {
 	renewed time.Time // when the lock was last known to be extended
 	run     time.Duration
 	lost    bool // Redis said that the lock is gone
+	// unstarted says that the handler was never called: the job came when the worker was stopping.
+	unstarted bool
 
 	verdict verdict
 	// unsure says that the transition was sent and its reply did not come.

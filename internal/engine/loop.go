@@ -296,7 +296,7 @@ func (l *loop) start(j *Job, now time.Time) {
 	a := &attempt{job: j, started: now, renewed: now, cancel: func(error) {}}
 	l.w.o.Observer.JobStarted(l.w.q.Name)
 	if l.stopping {
-		a.verdict = verdict{kind: giveBack, outcome: OutcomeHandedBack}
+		a.verdict, a.unstarted = verdict{kind: giveBack, outcome: OutcomeHandedBack}, true
 		l.ended = append(l.ended, a)
 		return
 	}
@@ -331,7 +331,7 @@ func (l *loop) perform(ctx context.Context, a *attempt) {
 
 // report tells the observer how an attempt ended.
 func (l *loop) report(a *attempt) {
-	if a.verdict.outcome == OutcomeHandedBack {
+	if a.verdict.outcome == OutcomeHandedBack && !a.unstarted {
 		l.handedBack = append(l.handedBack, a.job.ID)
 	}
 	a.span.finish(a)

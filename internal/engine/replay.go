@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -146,6 +148,30 @@ func decodeDeadLetter(options []byte) *DeadLetter {
 		return nil
 	}
 	return opts.DeadLetter
+}
+
+// Letters lists the dead letters that wait, the newest first and at most limit, with when their originals failed, and
+// says how many wait in all. At is 0 for a job that is no dead letter.
+func (q *Queue) Letters(ctx context.Context, limit int64) (newest []Ended, total int64, err error) {
+	var ids [2]*redis.StringSliceCmd
+	var lengths [2]*redis.IntCmd
+	_, err = q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, list := range []string{q.Wait(), q.Paused()} {
+			ids[i], lengths[i] = p.LRange(ctx, list, 0, limit-1), p.LLen(ctx, list)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list dead letters of %s: %w", q.Name, err)
+	}
+	for i := range ids {
+		total += lengths[i].Val()
+		for _, id := range ids[i].Val() {
+			at, _ := strconv.ParseInt(id[strings.LastIndexByte(id, '.')+1:], 10, 64)
+			newest = append(newest, Ended{ID: id, At: at})
+		}
+	}
+	return newest[:min(int64(len(newest)), limit)], total, nil
 }
 
 // DeadLetters reads what many letters tell of their originals; the result has the order of letters and nil for those

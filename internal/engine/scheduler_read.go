@@ -63,6 +63,7 @@ type Scheduler struct {
 	Iterations, Count int64
 	// Fields is the record as Redis holds it.
 	Fields map[string]string
+	made   time.Time // when the pending job was added
 }
 
 // Schedulers lists schedulers start..end (inclusive, 0-based, -1 = last) by the time of their current firing, and counts
@@ -106,8 +107,8 @@ func decodeScheduler(found scripts.Scheduler) Scheduler {
 	s := Scheduler{
 		ID: found.ID, Origin: originOf(found.ID, f), Fields: f,
 		Name: f["name"], Data: optional(f, "data"), RawOptions: optional(f, "opts"),
-		Next: found.Next, JobID: fmt.Sprintf("repeat:%s:%d", found.ID, found.Next.UnixMilli()),
-		Pending: found.JobOpts != "", Iterations: fieldInt(f["ic"]),
+		Next: found.Next, JobID: iterationID(found.ID, found.Next),
+		Pending: found.JobOpts != "", Iterations: fieldInt(f["ic"]), made: madeAt(found.JobOpts),
 	}
 	s.Options, _ = decodeOptions(s.RawOptions) // what cannot be read is no option
 	var options struct{ Repeat json.RawMessage }

@@ -198,8 +198,8 @@ func (w *Worker) run() {
 
 // Stop takes no more jobs and waits for the running ones. When ctx ends first, their contexts are cancelled with the
 // cause ErrStopping and what still runs is handed back to waiting (lock released, no attempt consumed); the ids are
-// returned. The error names jobs whose end Redis could not be told: they will be recovered as stalled. Stop may be
-// called more than once.
+// returned. Jobs that were on their way here go back unstarted and are not among them. The error names jobs whose end
+// Redis could not be told: they will be recovered as stalled. Stop may be called more than once.
 func (w *Worker) Stop(ctx context.Context) (handedBack []string, err error) {
 	w.life.Lock()
 	idle := !w.began

@@ -170,10 +170,10 @@ func TestSchedulersChangeHands(t *testing.T) {
 	w.awaitFirings("cron", 2)
 	w.ask(reference, "stopWork", struct{}{}, nil)
 
-	first := startWorkerProcess(t, w.server.Socket, "ours-first")
+	first := startWorkerProcess(t, workerSpec{w.server.Socket, "ours-first", faultLock})
 	w.awaitFirings("cron", 12)
 	kill(first)
-	second := startWorkerProcess(t, w.server.Socket, "ours-second")
+	second := startWorkerProcess(t, workerSpec{w.server.Socket, "ours-second", faultLock})
 	w.awaitFirings("cron", 22)
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, second.Wait())

@@ -25,7 +25,7 @@ func testKilledWorkers(t *testing.T) {
 	f := newFaulty(t)
 	var workers []*exec.Cmd
 	for i := range 3 {
-		workers = append(workers, startWorkerProcess(t, f.server.Socket, fmt.Sprint("process-", i)))
+		workers = append(workers, startWorkerProcess(t, workerSpec{f.server.Socket, fmt.Sprint("process-", i), faultLock}))
 	}
 	stop, produced := make(chan struct{}), make(chan error, 1)
 	go func() { produced <- f.produce(stop) }()
@@ -33,7 +33,7 @@ func testKilledWorkers(t *testing.T) {
 		time.Sleep(50*time.Millisecond + rand.N(300*time.Millisecond))
 		i := rand.N(len(workers))
 		kill(workers[i])
-		workers[i] = startWorkerProcess(t, f.server.Socket, fmt.Sprint("process-", i))
+		workers[i] = startWorkerProcess(t, workerSpec{f.server.Socket, fmt.Sprint("process-", i), faultLock})
 	}
 	close(stop)
 	require.NoError(t, <-produced)
@@ -52,12 +52,12 @@ func testKilledWorkers(t *testing.T) {
 // TestKilledInMidJob has one job run in a process that is killed, and another process finish it.
 func TestKilledInMidJob(t *testing.T) {
 	f := newFaulty(t)
-	first := startWorkerProcess(t, f.server.Socket, "first")
+	first := startWorkerProcess(t, workerSpec{f.server.Socket, "first", faultLock})
 	job, err := f.q.Add(t.Context(), "slow", map[string]int{"ms": 1500}, engine.JobOptions{})
 	require.NoError(t, err)
-	f.awaitState(job.ID, keys.Active)
+	f.awaitBegun(1)
 	kill(first)
-	startWorkerProcess(t, f.server.Socket, "second")
+	startWorkerProcess(t, workerSpec{f.server.Socket, "second", 30 * time.Second})
 	f.awaitState(job.ID, keys.Completed)
 	done, err := f.q.Job(t.Context(), job.ID)
 	require.NoError(t, err)
@@ -68,14 +68,14 @@ func TestKilledInMidJob(t *testing.T) {
 // TestTerminatedInMidJob has a worker process end its jobs after SIGTERM, take no more, and exit with 0.
 func TestTerminatedInMidJob(t *testing.T) {
 	f := newFaulty(t)
-	worker := startWorkerProcess(t, f.server.Socket, "only")
+	worker := startWorkerProcess(t, workerSpec{f.server.Socket, "only", 30 * time.Second})
 	specs := make([]engine.JobSpec, 12)
 	for i := range specs {
 		specs[i] = engine.JobSpec{Name: "slow", Data: map[string]int{"ms": 800}}
 	}
 	_, err := f.q.AddBulk(t.Context(), specs)
 	require.NoError(t, err)
-	f.awaitCount(keys.Active, 5)
+	f.awaitBegun(5)
 	require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, worker.Wait(), "exit code")
 	counts, err := f.q.Counts(t.Context())
@@ -93,11 +93,12 @@ func (f *faulty) awaitState(id string, want keys.State) {
 	})
 }
 
-func (f *faulty) awaitCount(s keys.State, n int64) {
+// awaitBegun waits until n handlers of worker processes have begun.
+func (f *faulty) awaitBegun(n int) {
 	f.t.Helper()
-	f.await(fmt.Sprintf("%d jobs are %s", n, s), func() bool {
-		counts, err := f.q.Counts(f.t.Context())
-		return err == nil && counts[s] == n
+	f.await(fmt.Sprintf("%d handlers have begun", n), func() bool {
+		logs, err := f.direct.Keys(f.t.Context(), f.q.Key("*:logs")).Result()
+		return err == nil && len(logs) == n
 	})
 }
 

@@ -32,7 +32,18 @@ func TestMain(m *testing.M) {
 }
 
 // workerSpec is what a worker process needs to know.
-type workerSpec struct{ Socket, Name string }
+type workerSpec struct {
+	Socket, Name string
+	Lock         time.Duration
+}
+
+// logged leaves a row in the job's log when its handler has begun.
+func logged(ctx context.Context, j *engine.Job) (any, error) {
+	if _, err := j.Log(ctx, "begun"); err != nil {
+		return nil, err
+	}
+	return asNode(ctx, j)
+}
 
 // workerMain works until SIGTERM and then drains.
 func workerMain(text string) int {
@@ -52,8 +63,8 @@ func workerMain(text string) int {
 		return 2
 	}
 	w, err := engine.NewWorker(engine.WorkerOptions{
-		Queue: q, Name: spec.Name, Concurrency: 5, Handler: asNode, DrainDelay: time.Second,
-		LockDuration: faultLock, StalledInterval: faultStalled, MaxStalledCount: &faultStalls,
+		Queue: q, Name: spec.Name, Concurrency: 5, Handler: logged, DrainDelay: time.Second,
+		LockDuration: spec.Lock, StalledInterval: faultStalled, MaxStalledCount: &faultStalls,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Blocking: func(name string) redis.UniversalClient {
 			o := options(name)
@@ -79,14 +90,14 @@ func workerMain(text string) int {
 }
 
 // startWorkerProcess runs a worker in a process of its own; it is killed when the test ends, if it still runs.
-func startWorkerProcess(t testing.TB, socket, name string) *exec.Cmd {
+func startWorkerProcess(t testing.TB, spec workerSpec) *exec.Cmd {
 	t.Helper()
-	spec, err := json.Marshal(workerSpec{socket, name})
+	text, err := json.Marshal(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerEnv+"="+string(spec))
+	cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
