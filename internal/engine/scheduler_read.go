@@ -58,12 +58,13 @@ type Scheduler struct {
 	Next    time.Time
 	JobID   string
 	Pending bool
+	// Made is when that job was added, which is when the one before it was taken; the zero time unless Pending.
+	Made time.Time
 	// Iterations is how many firings there have been, the current one included, over all upserts. Count is the same since
 	// the last upsert, which is what a limit is compared with; 0 unless Pending.
 	Iterations, Count int64
 	// Fields is the record as Redis holds it.
 	Fields map[string]string
-	made   time.Time // when the pending job was added
 }
 
 // Schedulers lists schedulers start..end (inclusive, 0-based, -1 = last) by the time of their current firing, and counts
@@ -108,7 +109,7 @@ func decodeScheduler(found scripts.Scheduler) Scheduler {
 		ID: found.ID, Origin: originOf(found.ID, f), Fields: f,
 		Name: f["name"], Data: optional(f, "data"), RawOptions: optional(f, "opts"),
 		Next: found.Next, JobID: iterationID(found.ID, found.Next),
-		Pending: found.JobOpts != "", Iterations: fieldInt(f["ic"]), made: madeAt(found.JobOpts),
+		Pending: found.JobOpts != "", Iterations: fieldInt(f["ic"]), Made: madeAt(found.JobOpts),
 	}
 	s.Options, _ = decodeOptions(s.RawOptions) // what cannot be read is no option
 	var options struct{ Repeat json.RawMessage }

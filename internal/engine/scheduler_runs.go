@@ -14,17 +14,17 @@ func (s Scheduler) LastRun() (at time.Time, jobID string) {
 	if !s.Pending {
 		return s.Next, s.JobID
 	}
-	if s.Count < 2 || s.made.IsZero() {
+	if s.Count < 2 || s.Made.IsZero() {
 		return time.Time{}, ""
 	}
 	slot, ok := s.Next.Add(-s.Repeat.Every), true
 	if s.Repeat.Pattern != "" {
-		slot, ok = s.Repeat.latest(s.made)
+		slot, ok = s.Repeat.latest(s.Made)
 	}
 	if !ok {
-		return s.made, ""
+		return s.Made, ""
 	}
-	return s.made, iterationID(s.ID, slot)
+	return s.Made, iterationID(s.ID, slot)
 }
 
 // iterationID is the id of the job of a firing.
