@@ -4,7 +4,9 @@ package templates
 type FailuresPage struct {
 	// Title is the finding, Finding a sentence in bold, Say goes on.
 	Title, Finding, Say string
-	Filter              FailureFilter
+	// Views lead from failed jobs to dead letters and back.
+	Views  []GroupingView
+	Filter FailureFilter
 	Shares              *Shares
 	Heads               []Head
 	Groups              []FailureRow
@@ -13,6 +15,12 @@ type FailuresPage struct {
 	// Troubles are queues that could not be read, Note says what was counted.
 	Troubles []Notice
 	Note     string
+}
+
+// GroupingView is a sort of jobs that can be grouped; Current is the one shown.
+type GroupingView struct {
+	Label, URL string
+	Current    bool
 }
 
 // FailureFilter narrows and orders the groups.

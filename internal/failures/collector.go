@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Queue opens a queue. Required.
 	Queue func(keys.Queue) (*engine.Queue, error)
+	// List lists the jobs that are counted; default Failed.
+	List Lister
 	// Step is how many more jobs of a queue one pass looks at; default 1,000. A queue's first pass sees its newest Step.
 	Step int
 	// Depth is how many jobs of a queue are remembered; default 10,000.
@@ -40,7 +42,27 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	if o.List == nil {
+		o.List = Failed
+	}
 	return o
+}
+
+// Lister lists the newest of the jobs that are counted, at most limit, with when each failed, and says how many there
+// are.
+type Lister func(ctx context.Context, q *engine.Queue, limit int64) (newest []engine.Ended, total int64, err error)
+
+// Failed lists failed jobs.
+func Failed(ctx context.Context, q *engine.Queue, limit int64) (newest []engine.Ended, total int64, err error) {
+	if total, err = q.CountEnded(ctx, keys.Failed, time.Time{}, time.Time{}); err == nil {
+		newest, err = q.Ended(ctx, keys.Failed, engine.EndedRange{Limit: limit})
+	}
+	return newest, total, err
+}
+
+// Letters lists dead letters.
+func Letters(ctx context.Context, q *engine.Queue, limit int64) (newest []engine.Ended, total int64, err error) {
+	return q.Letters(ctx, limit)
 }
 
 // Collector remembers failed jobs by kind. It works when it is asked, for everybody who asks.
@@ -129,7 +151,7 @@ func (c *Collector) pass(ctx context.Context, queues []keys.Queue) *Report {
 func (c *Collector) shelf(id keys.Queue) *shelf {
 	s := c.shelves[id]
 	if s == nil {
-		s = &shelf{queue: id, depth: max(1, min(c.o.Step, c.o.Depth, c.o.Memory-c.held))}
+		s = &shelf{queue: id, list: c.o.List, depth: max(1, min(c.o.Step, c.o.Depth, c.o.Memory-c.held))}
 		c.shelves[id] = s
 	}
 	return s

@@ -12,9 +12,10 @@ import (
 // rowsAtOnce is how many rows one read takes: a few milliseconds of Redis's time.
 const rowsAtOnce = 250
 
-// shelf holds the newest failed jobs of one queue.
+// shelf holds the newest failed jobs, or dead letters, of one queue.
 type shelf struct {
 	queue keys.Queue
+	list  Lister
 	depth int // how many jobs it may hold
 	total int64
 	jobs  map[string]job // by id
@@ -47,11 +48,7 @@ func (s *shelf) sync(ctx context.Context, open func(keys.Queue) (*engine.Queue, 
 	if err != nil {
 		return err
 	}
-	total, err := q.CountEnded(ctx, keys.Failed, time.Time{}, time.Time{})
-	if err != nil {
-		return err
-	}
-	head, err := q.Ended(ctx, keys.Failed, engine.EndedRange{Limit: 1})
+	head, total, err := s.list(ctx, q, 1)
 	if err != nil {
 		return err
 	}
@@ -63,11 +60,11 @@ func (s *shelf) sync(ctx context.Context, open func(keys.Queue) (*engine.Queue, 
 	if s.jobs != nil && total == s.total && newest == s.newest && !s.behind && int64(len(s.jobs)) >= within {
 		return nil
 	}
-	s.total = total
-	listed, err := q.Ended(ctx, keys.Failed, engine.EndedRange{Limit: int64(s.depth)})
+	listed, total, err := s.list(ctx, q, int64(s.depth))
 	if err != nil {
 		return err
 	}
+	s.total = total
 	s.keep(listed)
 	s.newest = newest
 	return s.read(ctx, q, listed, b)

@@ -19,6 +19,7 @@
 //	age:>1h                 time since it ended, or, when it has not, since it was added
 //	finished:14:00..14:10   when it ended: times of today, dates, or both as 2026-03-12T14:00
 //	failure:3f9a01c2d4e5    failed jobs of one group of the failures page
+//	letter:3f9a01c2d4e5     dead letters of one group
 //
 // Numbers are compared digit by digit and never become floating point. Masked members of a payload cannot be searched.
 package search

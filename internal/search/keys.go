@@ -33,7 +33,8 @@ func allKeys() []key {
 		{name: "age", shown: "age", compares: true, parse: onAge},
 		{name: "finished", shown: "finished", compares: true, parse: onFinished},
 		{name: "queue", shown: "queue", parse: onText(partText, func(j *Job) string { return j.Queue.Name })},
-		{name: "failure", shown: "failure", parse: onFailure},
+		{name: "failure", shown: "failure", parse: onGroup(keys.Failed)},
+		{name: "letter", shown: "letter", parse: onGroup(keys.Waiting)},
 	}
 }
 
@@ -111,12 +112,15 @@ func onAttempts(_ Options, t token, _ []step) (test, string) {
 	return test{row: func(j *Job) bool { return in.holds(lo, hi, wholeDecimal(int64(j.AttemptsMade))) }}, ""
 }
 
-// onFailure looks for the failed jobs of a group: those with one name and one folded error.
-func onFailure(_ Options, t token, _ []step) (test, string) {
-	return test{
-		states: []keys.State{keys.Failed}, onlyEnded: true,
-		row: func(j *Job) bool { return FailureID(j.Name, j.FailedReason) == t.value },
-	}, ""
+// onGroup looks for the jobs of a group: those in the state that have one name and one folded error. A dead letter
+// waits, with its original's name and error.
+func onGroup(st keys.State) func(Options, token, []step) (test, string) {
+	return func(_ Options, t token, _ []step) (test, string) {
+		return test{
+			states: []keys.State{st}, onlyEnded: st == keys.Failed,
+			row: func(j *Job) bool { return FailureID(j.Name, j.FailedReason) == t.value },
+		}, ""
+	}
 }
 
 // FailureID names the group of failures with one job name and one kind of error.

@@ -192,7 +192,7 @@ func TestPayloads(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"color:red":                       "there is no key color; known are id, name, state, error, data.…, opts.…, attempts, age, finished, queue and failure",
+		"color:red":                       "there is no key color; known are id, name, state, error, data.…, opts.…, attempts, age, finished, queue, failure and letter",
 		"https://h.example/x":             "no key https",
 		"name.first:x":                    "no key name.first",
 		"name:":                           "what should name be?",

@@ -80,7 +80,7 @@ func (c *Call) Confirmed() bool { return c.Values.Get("confirm") != "" }
 
 // actions is the registry: every write of the dashboard and the API.
 func (s *Server) actions() []Action {
-	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions(), s.failureActions(),
+	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions(), s.groupActions(),
 		s.replayActions(), s.limitActions(),
 		s.policyActions())
 }

@@ -28,6 +28,7 @@ func (s *Server) apiReads() map[string]apiFunc {
 		"/queues/:queue/policy":    s.apiPolicy,
 		"/search":                  s.apiSearch,
 		"/failures":                s.apiFailures,
+		"/failures/letters":        s.apiLetters,
 		"/operations":              s.apiOperations,
 		"/operations/:op":          s.apiOperation,
 		"/operations/:op/refusals": s.apiRefusals,

@@ -124,6 +124,7 @@ func (s *Server) begin(spec operation.Spec, total int64) (Result, error) {
 		s.scans.touch(s.o.Clock())
 		if b.Last {
 			s.failures.Refresh()
+			s.letters.Refresh()
 			s.o.Monitor.Refresh()
 		}
 		return b, err

@@ -11,7 +11,6 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/failures"
 	"bullpen/internal/fold"
-	"bullpen/internal/monitor"
 	"bullpen/internal/web/chart"
 	"bullpen/internal/words"
 	"bullpen/templates"
@@ -28,26 +27,37 @@ const (
 
 // failuresPage shows the failed jobs of all queues by kind.
 func (s *Server) failuresPage(ctx context.Context, r viewRequest) (view, error) {
-	rep := s.failures.Look(ctx, failedQueues(r.snap))
+	return s.groupsPage(ctx, r, s.failedGrouping())
+}
+
+// lettersPage shows the dead letters of all queues by kind.
+func (s *Server) lettersPage(ctx context.Context, r viewRequest) (view, error) {
+	return s.groupsPage(ctx, r, s.letterGrouping())
+}
+
+func (s *Server) groupsPage(ctx context.Context, r viewRequest, of grouping) (view, error) {
+	rep := of.report(ctx, r.snap)
 	visible := func(q keys.Queue) bool { return r.who.May(Viewer, q) }
 	all := rep.Groups(visible)
 	match := s.filterGroups(r, all)
-	v := templates.FailuresPage{Filter: s.failureFilter(r), Shares: shares(match), Note: s.counted(r, rep), Troubles: s.failureTroubles(rep, visible)}
-	v.Title, v.Finding, v.Say = s.failureFinding(r, rep, all)
+	v := templates.FailuresPage{
+		Views: s.groupingViews(r, of), Filter: s.failureFilter(r), Shares: shares(match), Note: s.counted(r, of, rep), Troubles: s.failureTroubles(of, rep, visible),
+	}
+	v.Title, v.Finding, v.Say = s.failureFinding(r, of, rep, all)
 	switch {
 	case len(all) == 0:
-		v.Empty = &templates.EmptyState{Title: "No failed jobs", Text: "No queue has any."}
+		v.Empty = &templates.EmptyState{Title: "No " + of.many, Text: "No queue has any."}
 	case len(match) == 0:
 		v.Empty = &templates.EmptyState{
 			Title: "No group matches", Text: "Looked at all " + words.Count(int64(len(all))) + ".",
-			Links: []templates.Link{{Label: "Drop the filter", URL: s.links.to("/failures")}},
+			Links: []templates.Link{{Label: "Drop the filter", URL: s.links.to(of.path)}},
 		}
 	default:
 		rows, pager := pageOf(s, r, match, failureRows, "groups")
 		v.Heads, v.Pager = s.failureHeads(r), pager
 		whole := whole(rep)
 		for _, g := range rows {
-			v.Groups = append(v.Groups, s.failureRow(r, g, whole))
+			v.Groups = append(v.Groups, s.failureRow(r, of, g, whole))
 		}
 	}
 	return view{
@@ -58,17 +68,6 @@ func (s *Server) failuresPage(ctx context.Context, r viewRequest) (view, error) 
 			{"groups", templates.FailureGroups(v)},
 		},
 	}, nil
-}
-
-// failedQueues are the queues that have failed jobs.
-func failedQueues(snap *monitor.Snapshot) []keys.Queue {
-	var out []keys.Queue
-	for _, q := range snap.Queues {
-		if q.Counts[keys.Failed] > 0 {
-			out = append(out, q.Queue)
-		}
-	}
-	return out
 }
 
 // whole tells of which queues every failed job was seen.
@@ -159,26 +158,26 @@ func (s *Server) failureHeads(r viewRequest) []templates.Head {
 }
 
 // failureFinding is the headline and what stands out.
-func (s *Server) failureFinding(r viewRequest, rep *failures.Report, all []failures.Group) (title, finding, say string) {
+func (s *Server) failureFinding(r viewRequest, of grouping, rep *failures.Report, all []failures.Group) (title, finding, say string) {
 	seen, total := rep.Seen(func(q keys.Queue) bool { return r.who.May(Viewer, q) })
 	if len(all) == 0 {
-		return "No failed jobs", "", ""
+		return "No " + of.many, "", ""
 	}
-	title = words.Plural(total, "failed job", "failed jobs") + " in " + words.Plural(int64(len(all)), "group", "groups")
+	title = of.count(total) + " in " + words.Plural(int64(len(all)), "group", "groups")
 	if seen < total {
-		title = words.Plural(total, "failed job", "failed jobs") + ", the newest " + words.Count(seen) + " in " + words.Plural(int64(len(all)), "group", "groups")
+		title = of.count(total) + ", the newest " + words.Count(seen) + " in " + words.Plural(int64(len(all)), "group", "groups")
 	}
-	retried, recent := int64(0), int64(0)
+	again, recent := int64(0), int64(0)
 	for _, st := range s.ops.List() {
-		if st.Group != "" && st.Verb == "retry" && !st.State.Ended() && s.mayOperation(r.who, Viewer, st) {
-			retried += max(st.Matched, 1)
+		if st.Group != "" && st.Verb == of.verb && !st.State.Ended() && s.mayOperation(r.who, Viewer, st) {
+			again += max(st.Matched, 1)
 		}
 	}
 	for _, g := range all {
 		recent += g.Trend[failures.Hours-1]
 	}
-	if retried > 0 {
-		finding = words.Count(retried) + " of them are being retried now."
+	if again > 0 {
+		finding = words.Count(again) + " of them are under way: " + strings.ToLower(verbs(of.verb).doing) + "."
 	}
 	top := all[0]
 	say = words.Percent(float64(top.Count)/float64(seen)) + " have one error in common, in " + s.shareNames(top) + "."
@@ -204,25 +203,25 @@ func (s *Server) shareNames(g failures.Group) string {
 }
 
 // counted says what the groups are made of.
-func (s *Server) counted(r viewRequest, rep *failures.Report) string {
+func (s *Server) counted(r viewRequest, of grouping, rep *failures.Report) string {
 	seen, total := rep.Seen(func(q keys.Queue) bool { return r.who.May(Viewer, q) })
 	if total == 0 {
 		return ""
 	}
-	text := "Counted over all " + words.Plural(total, "failed job", "failed jobs")
+	text := "Counted over all " + of.count(total)
 	if seen < total {
-		text = "Counted over the newest " + words.Count(seen) + " of " + words.Plural(total, "failed job", "failed jobs") + "; older ones follow with every look, up to a limit"
+		text = "Counted over the newest " + words.Count(seen) + " of " + of.count(total) + "; older ones follow with every look, up to a limit"
 	}
 	return text + ", at " + rep.At.In(s.o.Zone).Format("15:04:05") + " in " + words.Exact(rep.Took.Round(time.Millisecond)) +
 		". A group is one error text and one job name; numbers, ids, addresses and quoted parts are folded."
 }
 
-func (s *Server) failureTroubles(rep *failures.Report, visible func(keys.Queue) bool) []templates.Notice {
+func (s *Server) failureTroubles(of grouping, rep *failures.Report, visible func(keys.Queue) bool) []templates.Notice {
 	var out []templates.Notice
 	for _, q := range rep.Queues {
 		if q.Err != nil && visible(q.Queue) && len(out) < 3 {
 			out = append(out, templates.Notice{
-				Class: "s-delayed", Icon: "h-warn", Strong: "The failed jobs of " + visibleText(s.queueName(q.Queue.Qualified())) + " cannot be read.",
+				Class: "s-delayed", Icon: "h-warn", Strong: "The " + of.many + " of " + visibleText(s.queueName(q.Queue.Qualified())) + " cannot be read.",
 				Text: oneLine(q.Err) + ". What is shown of them is what was seen before.",
 			})
 		}
@@ -231,9 +230,9 @@ func (s *Server) failureTroubles(rep *failures.Report, visible func(keys.Queue) 
 }
 
 // failureRow is one group.
-func (s *Server) failureRow(r viewRequest, g failures.Group, whole map[keys.Queue]bool) templates.FailureRow {
+func (s *Server) failureRow(r viewRequest, of grouping, g failures.Group, whole map[keys.Queue]bool) templates.FailureRow {
 	row := templates.FailureRow{
-		ID: g.ID, Count: words.Count(g.Count), Sample: visibleText(g.Sample.Error), Name: visibleText(g.Name), URL: s.groupURL(g),
+		ID: g.ID, Count: words.Count(g.Count), Sample: visibleText(g.Sample.Error), Name: visibleText(g.Name), URL: s.groupURL(of, g),
 		First: s.when(g.First, r.now), Last: s.when(g.Last, r.now), Says: "Failed per hour, last 24 hours: " + trendWords(g.Trend),
 	}
 	if row.Name == "" {
@@ -252,7 +251,7 @@ func (s *Server) failureRow(r viewRequest, g failures.Group, whole map[keys.Queu
 			row.More = "and " + words.Count(int64(len(g.Queues)-i)) + " more"
 			break
 		}
-		row.Queues = append(row.Queues, templates.Link{Label: visibleText(s.queueName(q.Queue.Qualified())), URL: s.links.queue(q.Queue) + "?state=failed"})
+		row.Queues = append(row.Queues, templates.Link{Label: visibleText(s.queueName(q.Queue.Qualified())), URL: s.links.queue(q.Queue) + "?state=" + string(of.state)})
 	}
 	complete := true
 	for _, q := range g.Queues {
@@ -261,15 +260,12 @@ func (s *Server) failureRow(r viewRequest, g failures.Group, whole map[keys.Queu
 	if r.now.Sub(g.First) < time.Hour && complete {
 		row.Badges = append(row.Badges, templates.BadgeView{Class: "s-failed", Icon: "i-plus", Label: "new"})
 	}
-	if final(g) {
+	if of.final(g) {
 		row.Badges = append(row.Badges, templates.BadgeView{Class: "s-paused", Icon: "s-failed", Label: "not retryable"})
 	}
-	s.groupActs(r, g, complete, &row)
+	s.groupActs(r, of, g, complete, &row)
 	return row
 }
-
-// final says that every job of the group failed for good although it had attempts left: running it again is in vain.
-func final(g failures.Group) bool { return g.Final == g.Count }
 
 func trendWords(trend [failures.Hours]int64) string {
 	var all, last int64
@@ -281,49 +277,49 @@ func trendWords(trend [failures.Hours]int64) string {
 }
 
 // groupURL leads to the jobs of a group.
-func (s *Server) groupURL(g failures.Group) string {
-	q := "failure:" + g.ID
+func (s *Server) groupURL(of grouping, g failures.Group) string {
+	q := of.key + ":" + g.ID
 	if len(g.Queues) == 1 {
-		return withQuery(s.links.queue(g.Queues[0].Queue), map[string][]string{"state": {"failed"}, "q": {q}})
+		return withQuery(s.links.queue(g.Queues[0].Queue), map[string][]string{"state": {string(of.state)}, "q": {q}})
 	}
 	return withQuery(s.links.to("/search"), map[string][]string{"q": {q}})
 }
 
 // groupActs fills what can be done with a group: one act that suits it, the rest in a menu.
-func (s *Server) groupActs(r viewRequest, g failures.Group, complete bool, row *templates.FailureRow) {
+func (s *Server) groupActs(r viewRequest, of grouping, g failures.Group, complete bool, row *templates.FailureRow) {
 	row.Menu = []templates.Act{{Label: "Show the jobs", URL: row.URL}, {Label: "Open one of them", URL: s.links.job(g.Sample.Queue, g.Sample.ID)}}
 	may := !s.o.ReadOnly && slices.ContainsFunc(g.Queues, func(q failures.Share) bool { return r.who.May(Operator, q.Queue) })
 	if !may {
 		return
 	}
-	back := templates.Field{Name: "back", Value: r.self()}
-	url := func(verb string) string { return s.links.to("/failures/" + g.ID + "/" + verb) }
+	back, again := templates.Field{Name: "back", Value: r.self()}, sentenceStart(of.verb)
+	url := func(verb string) string { return s.links.to(of.path + "/" + g.ID + "/" + verb) }
 	asking := withQuery("", map[string][]string{"back": {r.self()}})
-	retry := templates.Act{Label: "Retry " + row.Count, Icon: "i-retry", URL: url("retry"), Fields: []templates.Field{back}}
+	run := templates.Act{Label: again + " " + row.Count, Icon: "i-retry", URL: url(of.verb), Fields: []templates.Field{back}}
 	if g.Count > sampleFrom || !complete {
-		retry.Asks, retry.Fields, retry.URL = true, nil, retry.URL+asking
-		retry.Label += "…"
+		run.Asks, run.Fields, run.URL = true, nil, run.URL+asking
+		run.Label += "…"
 	}
 	remove := templates.Act{Label: "Remove " + row.Count + "…", Class: "bad", URL: url("remove") + asking, Asks: true}
-	row.Running = s.runningOn(r, g.ID)
-	act, other := retry, remove
-	if final(g) {
-		act, other = remove, retry
-		other.Label, other.Icon = "Retry anyway", ""
+	row.Running = s.runningOn(r, of, g.ID)
+	act, other := run, remove
+	if of.final(g) {
+		act, other = remove, run
+		other.Label, other.Icon = again+" anyway", ""
 	}
 	row.Act = &act
 	if g.Count > 1 && r.who.May(Operator, g.Sample.Queue) {
 		row.Menu = append(row.Menu, templates.Act{
-			Label: "Retry one first", URL: s.links.job(g.Sample.Queue, g.Sample.ID, "retry"), Fields: []templates.Field{{Name: "seen", Value: "failed"}, back},
+			Label: again + " one first", URL: s.links.job(g.Sample.Queue, g.Sample.ID, of.verb), Fields: []templates.Field{{Name: "seen", Value: string(of.state)}, back},
 		})
 	}
 	row.Menu = append(row.Menu, other)
 }
 
 // runningOn is the operation under way on a group.
-func (s *Server) runningOn(r viewRequest, group string) *templates.RunningAct {
+func (s *Server) runningOn(r viewRequest, of grouping, group string) *templates.RunningAct {
 	for _, st := range s.ops.List() {
-		if st.Group == group && !st.State.Ended() && s.mayOperation(r.who, Viewer, st) {
+		if st.Group == group && st.Subject == of.many && !st.State.Ended() && s.mayOperation(r.who, Viewer, st) {
 			return &templates.RunningAct{
 				Text: verbs(st.Verb).doing + ", " + progressPercent(st) + " done", URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10)),
 				Max: st.Matched, Value: st.Done + st.Refused,

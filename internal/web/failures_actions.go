@@ -15,47 +15,51 @@ import (
 	"bullpen/templates"
 )
 
-// failureActions are the acts on a group of failed jobs, across queues.
-func (s *Server) failureActions() []Action {
-	return []Action{
-		{
-			Name: "retry", Path: "/failures/:group/retry", Role: Operator, Ask: s.askRetryGroup,
-			Do: func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, "Retrying", retrying) },
-		},
-		{
-			Name: "remove", Path: "/failures/:group/remove", Role: Operator, Ask: s.askRemoveGroup,
-			Do: func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, "Removing", removing) },
-		},
+// groupActions are the acts on a group of failed jobs or of dead letters, across queues.
+func (s *Server) groupActions() []Action {
+	var out []Action
+	for _, of := range []grouping{s.failedGrouping(), s.letterGrouping()} {
+		out = append(out, Action{
+			Name: of.verb, Path: of.path + "/:group/" + of.verb, Role: Operator,
+			Ask: func(ctx context.Context, c *Call) (*Question, error) { return s.askRunGroup(ctx, c, of) },
+			Do:  func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, of, of.act(c)) },
+		}, Action{
+			Name: "remove", Path: of.path + "/:group/remove", Role: Operator,
+			Ask: func(ctx context.Context, c *Call) (*Question, error) { return s.askRemoveGroup(ctx, c, of) },
+			Do:  func(ctx context.Context, c *Call) (Result, error) { return s.onGroup(ctx, c, of, removing) },
+		})
 	}
+	return out
 }
 
 // groupCall is a group as the caller may act on it.
 type groupCall struct {
 	failures.Group
+	of    grouping
 	query *search.Query
-	// queues are those it was seen in and that may be changed; total is how many failed jobs these have.
+	// queues are those it was seen in and that may be changed; total is how many jobs of the sort these have.
 	queues []*engine.Queue
 	total  int64
-	// complete says that every failed job of these queues was counted; closed counts jobs in queues that may not be
+	// complete says that every job of the sort in these queues was counted; closed counts jobs in queues that may not be
 	// changed.
 	complete bool
 	closed   int64
 }
 
-// failureGroup finds the group of a call. An act is for the queues the group was seen in, for all of its jobs there,
+// groupCall finds the group of a call. An act is for the queues the group was seen in, for all of its jobs there,
 // also those that are older than what was counted.
-func (s *Server) failureGroup(ctx context.Context, c *Call) (groupCall, error) {
-	rep := s.failures.Look(ctx, failedQueues(c.Snap))
+func (s *Server) groupCall(ctx context.Context, c *Call, of grouping) (groupCall, error) {
+	rep := of.report(ctx, c.Snap)
 	groups := rep.Groups(func(q keys.Queue) bool { return c.Who.May(Viewer, q) })
 	i := slices.IndexFunc(groups, func(g failures.Group) bool { return g.ID == c.Params["group"] })
 	if i < 0 {
-		p := problem(http.StatusNotFound, "No such group", "None of the failed jobs that were counted is of it; they may have been retried or removed.")
-		p.Links = []templates.Link{{Label: "Failures", URL: s.links.to("/failures")}}
+		p := problem(http.StatusNotFound, "No such group", "None of the %s that were counted is of it; they may have run again or been removed.", of.many)
+		p.Links = []templates.Link{{Label: "All groups", URL: s.links.to(of.path)}}
 		return groupCall{}, p
 	}
-	g := groupCall{Group: groups[i], complete: true}
+	g := groupCall{Group: groups[i], of: of, complete: true}
 	var err error
-	if g.query, err = search.Parse("failure:"+g.ID, s.searchOptions(c.Now)); err != nil {
+	if g.query, err = search.Parse(of.key+":"+g.ID, s.searchOptions(c.Now)); err != nil {
 		return g, err
 	}
 	whole := whole(rep)
@@ -97,47 +101,47 @@ func (g groupCall) typeName(c *Call) string {
 	return c.Action.Name
 }
 
-func (s *Server) askRetryGroup(ctx context.Context, c *Call) (*Question, error) {
-	g, err := s.failureGroup(ctx, c)
+func (s *Server) askRunGroup(ctx context.Context, c *Call, of grouping) (*Question, error) {
+	g, err := s.groupCall(ctx, c, of)
 	if err != nil {
 		return nil, err
 	}
 	if g.complete && g.Count-g.closed <= sampleFrom {
 		return nil, nil // few enough for one click
 	}
-	return s.askGroup(ctx, c, g, "Retry", "Jobs that fail later are not touched. Priority, options and parents stay as they are; each job gets all its attempts again.", false)
+	return s.askGroup(ctx, c, g, sentenceStart(of.verb), of.what, false)
 }
 
-func (s *Server) askRemoveGroup(ctx context.Context, c *Call) (*Question, error) {
-	g, err := s.failureGroup(ctx, c)
+func (s *Server) askRemoveGroup(ctx context.Context, c *Call, of grouping) (*Question, error) {
+	g, err := s.groupCall(ctx, c, of)
 	if err != nil {
 		return nil, err
 	}
-	return s.askGroup(ctx, c, g, "Remove", "Their data, traces and logs go with them, and so do their children. This cannot be undone.", true)
+	return s.askGroup(ctx, c, g, "Remove", of.removal, true)
 }
 
 func (s *Server) askGroup(ctx context.Context, c *Call, g groupCall, verb, what string, final bool) (*Question, error) {
 	var lists []search.List
 	for _, q := range g.queues {
-		lists = append(lists, search.List{Queue: q, State: keys.Failed, Until: c.Now})
+		lists = append(lists, search.List{Queue: q, State: g.of.state, Until: c.Now})
 	}
 	m, err := s.preview(ctx, c, g.query, lists, g.total)
 	if err != nil {
 		return nil, err
 	}
 	if m.Found == 0 && m.Next == nil {
-		return nil, problem(http.StatusConflict, "Nothing to do", "No job of this group is failed any more.")
+		return nil, problem(http.StatusConflict, "Nothing to do", "None of this group's %s is there any more.", g.of.many)
 	}
-	title, yes := verb+" "+jobsIn(m.Found, keys.Failed)+"?", verb+" "+words.Plural(m.Found, "job", "jobs")
+	title, yes := verb+" "+g.of.count(m.Found)+"?", verb+" "+words.Plural(m.Found, "job", "jobs")
 	if m.Next != nil {
-		title, yes = verb+" at least "+jobsIn(m.Found, keys.Failed)+"?", verb+" all of them"
+		title, yes = verb+" at least "+g.of.count(m.Found)+"?", verb+" all of them"
 	}
 	a := s.ask(c, title, yes, "Cancel")
 	if c.Values.Get("back") == "" {
-		a.NoURL, a.Fields[0].Value = s.links.to("/failures"), "/failures"
+		a.NoURL, a.Fields[0].Value = s.links.to(g.of.path), g.of.path
 	}
 	a.Final = final
-	m.fill(&a, c, "All jobs of "+g.where(s)+" named "+orNoName(g.Name)+" that failed with “"+visibleText(orNoReason(g.Error))+"”.", what, g.typeName(c))
+	m.fill(&a, c, "All "+g.of.many+" of "+g.where(s)+" named "+orNoName(g.Name)+" that failed with “"+visibleText(orNoReason(g.Error))+"”.", what, g.typeName(c))
 	if g.closed > 0 {
 		a.LeftOut = append(a.LeftOut, templates.Sample{Text: "In queues that you may not change", End: words.Count(g.closed)})
 	}
@@ -158,19 +162,19 @@ func orNoReason(folded string) string {
 	return folded
 }
 
-// onGroup starts the operation on a group. It leads back to the failures, where the group shows how far it is.
-func (s *Server) onGroup(ctx context.Context, c *Call, doing string, act func(*engine.Queue, keys.State) batchAct) (Result, error) {
-	g, err := s.failureGroup(ctx, c)
+// onGroup starts the operation on a group. It leads back to the groups, which show how far it is.
+func (s *Server) onGroup(ctx context.Context, c *Call, of grouping, act func(*engine.Queue, keys.State) batchAct) (Result, error) {
+	g, err := s.groupCall(ctx, c, of)
 	if err != nil {
 		return Result{}, err
 	}
 	spec := operation.Spec{
-		Verb: c.Action.Name, Subject: "failed jobs", Who: c.Who.Name, Group: g.ID,
+		Verb: c.Action.Name, Subject: of.many, Who: c.Who.Name, Group: g.ID,
 		Detail: "every job named " + orNoName(g.Name) + " that failed with “" + clip(visibleText(orNoReason(g.Error)), fold.MaxLength) + "”",
 	}
 	var targets []target
 	for _, q := range g.queues {
-		targets = append(targets, target{q, keys.Failed, act(q, keys.Failed)})
+		targets = append(targets, target{q, of.state, act(q, of.state)})
 		spec.Queues = append(spec.Queues, q.Qualified())
 	}
 	if len(targets) == 1 {
@@ -180,6 +184,6 @@ func (s *Server) onGroup(ctx context.Context, c *Call, doing string, act func(*e
 	if err != nil {
 		return res, err
 	}
-	res.Message, res.Location = doing+" "+words.Plural(g.Count-g.closed, "job", "jobs")+".", ""
+	res.Message, res.Location = verbs(c.Action.Name).doing+" "+of.count(g.Count-g.closed)+".", ""
 	return res, nil
 }

@@ -30,7 +30,16 @@ type groupJSON struct {
 
 // apiFailures lists the groups of failed jobs: ?q=, ?within=1h|24h, ?sort=newest|rising.
 func (s *Server) apiFailures(ctx context.Context, r viewRequest) (any, error) {
-	rep := s.failures.Look(ctx, failedQueues(r.snap))
+	return s.apiGroups(ctx, r, s.failedGrouping())
+}
+
+// apiLetters lists the groups of dead letters likewise.
+func (s *Server) apiLetters(ctx context.Context, r viewRequest) (any, error) {
+	return s.apiGroups(ctx, r, s.letterGrouping())
+}
+
+func (s *Server) apiGroups(ctx context.Context, r viewRequest, of grouping) (any, error) {
+	rep := of.report(ctx, r.snap)
 	visible := func(q keys.Queue) bool { return r.who.May(Viewer, q) }
 	seen, total := rep.Seen(visible)
 	out := []groupJSON{}

@@ -34,12 +34,20 @@ func (s *Server) askReplay(ctx context.Context, c *Call) (*Question, error) {
 	if err != nil || !sel.all {
 		return nil, err
 	}
-	return s.askAll(ctx, c, sel, "Replay", "Each original that is still failed runs again where it is, with all its attempts; one that is gone is added again "+
-		"under its own id. The letter goes in the same step. Letters that arrive later are not touched.", false)
+	return s.askAll(ctx, c, sel, "Replay", replayWords, false)
 }
 
+// replayWords say what a replay of many letters does.
+const replayWords = "Each original that is still failed runs again where it is, with all its attempts; one that is gone is added again " +
+	"under its own id. The letter goes in the same step. Letters that arrive later are not touched."
+
 func (s *Server) replayMany(ctx context.Context, c *Call) (Result, error) {
-	return s.many(ctx, c, replayable, "Replayed", func(q *engine.Queue, _ keys.State) batchAct {
+	return s.many(ctx, c, replayable, "Replayed", replaying(c))
+}
+
+// replaying is the act on a batch of letters, on behalf of the caller.
+func replaying(c *Call) func(*engine.Queue, keys.State) batchAct {
+	return func(q *engine.Queue, _ keys.State) batchAct {
 		return func(ctx context.Context, letters []string) (done []string, refused []engine.Refusal, err error) {
 			allowed, refused, err := mayReplay(ctx, c, q, letters)
 			if err != nil {
@@ -51,7 +59,7 @@ func (s *Server) replayMany(ctx context.Context, c *Call) (Result, error) {
 			}
 			return done, append(refused, left...), err
 		}
-	})
+	}
 }
 
 // mayReplay sorts out the letters whose originals are of queues the person has nothing to do with: a replay writes there.

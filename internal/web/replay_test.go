@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
+	"bullpen/internal/search"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -175,4 +177,40 @@ func TestOriginalOf(t *testing.T) {
 			require.Equal(t, want, q.Name+" "+id)
 		}
 	}
+}
+
+// TestReplayAGroupOfLetters: the letters of one error go back with one click, the others stay.
+func TestReplayAGroupOfLetters(t *testing.T) {
+	b := bury(t, 7)
+	for i, letter := range b.letters {
+		reason := "boom"
+		if i < 4 {
+			reason = fmt.Sprintf("User %d not found", i)
+		}
+		require.NoError(t, b.client.HSet(t.Context(), b.dead.JobKey(letter), "failedReason", reason).Err())
+	}
+	id := search.FailureID("send", "User 7 not found")
+	page := b.get("/failures/letters").body
+	for _, want := range []string{
+		"7\u00a0dead letters in 2\u00a0groups", `>User <i class="ph">n</i> not found</a>`, `action="/failures/letters/` + id + `/replay"`, "Replay 4", "Remove 4…",
+		`href="/queues/dead?q=letter%3A` + id + `&amp;state=waiting"`, `<a href="/failures">Failed jobs</a>`, `aria-current="page">Dead letters</a>`,
+	} {
+		has(t, page, want)
+	}
+	has(t, b.get("/failures").body, `<a href="/failures/letters">Dead letters</a>`)
+	has(t, b.get("/queues/dead?state=waiting&q=letter:"+id).body, "Replay all that match…")
+
+	a := b.post("/failures/letters/"+id+"/replay", nil)
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+	<-b.ops.Get(1).Over()
+	st := b.ops.Get(1).Status()
+	require.Empty(t, st.Error)
+	require.EqualValues(t, 4, st.Done)
+	require.EqualValues(t, 4, b.count(keys.Waiting), "the originals wait again")
+	require.EqualValues(t, 3, b.count(keys.Failed), "other errors stay")
+	require.Equal(t, id, b.audit.take()[0].Target)
+
+	var api struct{ Total int64 }
+	require.NoError(t, json.Unmarshal([]byte(b.get("/api/v1/failures/letters").body), &api))
+	require.EqualValues(t, 3, api.Total)
 }

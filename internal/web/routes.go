@@ -31,8 +31,9 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue/jobs/:id": s.jobPage,
 		"/queues/:queue/policy":   s.policyPage,
 
-		"/failures": s.failuresPage,
-		"/search":   s.searchPage,
+		"/failures":         s.failuresPage,
+		"/failures/letters": s.lettersPage,
+		"/search":           s.searchPage,
 
 		"/workers":         s.workersPage,
 		"/redis":           s.redisPage,

@@ -102,6 +102,7 @@ func (sc *scans) touch(now time.Time) {
 func (s *Server) touch() {
 	s.scans.touch(s.o.Clock())
 	s.failures.Refresh()
+	s.letters.Refresh()
 }
 
 // searchOptions are what the meaning of a query depends on here.

@@ -32,12 +32,12 @@ type Server struct {
 	acts    []Action
 	ops     *operation.Manager
 	scans   *scans
-	// failures counts failed jobs by kind for all viewers.
-	failures *failures.Collector
-	hub      *hub
-	boot     string // names this process in event ids
-	echo     *echo.Echo
-	http     *http.Server
+	// failures and letters count failed jobs and dead letters by kind for all viewers.
+	failures, letters *failures.Collector
+	hub               *hub
+	boot              string // names this process in event ids
+	echo              *echo.Echo
+	http              *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
 	stopping chan struct{}
 }
@@ -60,6 +60,9 @@ func New(o Options) (*Server, error) {
 	s.ops, s.scans = operation.New(o.Clock), newScans()
 	s.hub, s.boot = newHub(s), rand.Text()[:8]
 	if s.failures, err = failures.New(failures.Options{Queue: o.Queue, Clock: o.Clock}); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if s.letters, err = failures.New(failures.Options{Queue: o.Queue, List: failures.Letters, Clock: o.Clock}); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	if o.PublicURL != "" {
