@@ -4,9 +4,11 @@
 //
 //   - scenarios: testdata/scenarios/*.yaml, one file per group of transitions; each scenario is executed once by Node
 //     and once by the engine on databases of their own, then every key and the whole event stream are compared;
-//   - random: sequences of steps drawn by a seed, compared after each step, shrunk when they differ;
+//   - random: sequences of steps on three queues (jobs, flows, schedulers, deduplication) drawn by a seed, compared after
+//     each step, shrunk when they differ;
 //   - mixed: each step by a random side on one database, with invariants in place of a comparison;
 //   - end to end: real workers and producers of both kinds on one queue, and the faults of a bad day.
 //
-// BULLPEN_SOAK=30m makes random and mixed run that long; without it they take half a minute each.
+// Random and mixed print their seeds; -rapid.seed repeats one. BULLPEN_SOAK=30m makes both run that long; without it they
+// take half a minute each.
 package interop

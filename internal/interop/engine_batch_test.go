@@ -19,7 +19,7 @@ func (c call) each() (calls []call, ids []string, err error) {
 	for _, id := range ids {
 		one := c
 		one.Job = id
-		calls = append(calls, one)
+		calls = append(calls, one.ofTaker())
 	}
 	return calls, ids, nil
 }
@@ -48,8 +48,17 @@ func completeMany(ctx context.Context, c call) (any, error) {
 			return nil, err
 		}
 	}
-	codes, _, err := c.runner.Finish(ctx, c.target(), c.now, jobs, c.finishOptions())
+	codes, _, err := c.runner.Finish(ctx, c.target(), c.now, jobs, finishOptions(calls))
 	return sent(calls, codes, err)
+}
+
+// finishOptions are those of the worker that took the jobs: only their lists say how long it keeps counts.
+func finishOptions(calls []call) scripts.FinishOptions {
+	o := calls[0].finishOptions()
+	for _, one := range calls {
+		o.MetricsPoints = max(o.MetricsPoints, one.Worker.Metrics.MaxDataPoints)
+	}
+	return o
 }
 
 // failMany fails jobs of one kind: all for good, all to be repeated at once, or all later.
@@ -84,7 +93,7 @@ func failMany(ctx context.Context, c call) (any, error) {
 	var codes []scripts.Code
 	switch len(calls) {
 	case len(final):
-		codes, _, err = c.runner.Finish(ctx, c.target(), c.now, final, c.finishOptions())
+		codes, _, err = c.runner.Finish(ctx, c.target(), c.now, final, finishOptions(calls))
 	case len(later):
 		codes, _, err = c.runner.MoveToDelayed(ctx, c.target(), c.now, later, nil)
 	case len(now):

@@ -104,6 +104,7 @@ func (s *engineSide) do(ctx context.Context, now time.Time, st step) (json.RawMe
 	if c.q, err = c.queue(ctx); err != nil {
 		return nil, err
 	}
+	c = c.ofTaker()
 	result, err := run(ctx, c)
 	if err != nil {
 		return nil, asStepError(err)
@@ -112,6 +113,14 @@ func (s *engineSide) do(ctx context.Context, now time.Time, st step) (json.RawMe
 		return raw, nil
 	}
 	return json.Marshal(result)
+}
+
+// ofTaker is the step with the options of the worker that took its job, if one did.
+func (c call) ofTaker() call {
+	if t, ok := c.taken[c.q.JobKey(c.Job)]; ok {
+		c.Worker = t.worker
+	}
+	return c
 }
 
 // queue is the one that the arguments name.

@@ -37,13 +37,10 @@ func (c call) fetchOptions() scripts.FetchOptions {
 	return o
 }
 
-// nextOptions are those of the worker that took the job which now ends.
+// nextOptions are those of a step that takes the next job.
 func (c call) nextOptions() *scripts.FetchOptions {
 	if !c.Next {
 		return nil
-	}
-	if t, ok := c.taken[c.q.JobKey(c.Job)]; ok {
-		c.Worker = t.worker
 	}
 	o := c.fetchOptions()
 	return &o

@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-const mixedBase = "bull:q:"
 
 // TestMixed lets BullMQ and the engine work on one queue, each step by a random one of them, their clocks up to ten
 // minutes apart: version 6, both versions, or version 5 with the engine's mode for such a fleet.
@@ -22,25 +21,27 @@ func TestMixed(t *testing.T) {
 	soak(t, func(rt *rapid.T) {
 		require.NoError(rt, l.clear(ctx))
 		names := rapid.SampledFrom([][]string{{reference, ours}, {reference, previous, ours}, {previous, fleet5}}).Draw(rt, "sides")
-		// What 5 and 6 cannot do on one queue without losing jobs, pausing it, is left out when both are there.
-		d := drawer{t: rt, common: len(names) == 3, state: dump{}}
+		d := drawer{t: rt, unpaused: len(names) == 3, metrics: rapid.Bool().Draw(rt, "metrics"), state: dump{}}
 		players := map[string]*player{}
 		for _, name := range names {
 			players[name] = newPlayer(l.sides[name])
 			skew := rapid.SampledFrom([]int{0, 0, -10, 10}).Draw(rt, "clock of "+name)
 			players[name].now = epoch.Add(time.Duration(skew) * time.Minute)
+			d.skewed = d.skewed || skew != 0
 		}
 		var script strings.Builder
 		rt.Repeat(map[string]func(*rapid.T){"step": func(rt *rapid.T) {
 			d.t = rt
-			s, name := d.next(), rapid.SampledFrom(names).Draw(rt, "side")
+			s, name := d.next(), oneOf(&d, "side", names...)
 			fmt.Fprintf(&script, "%-13s  %s\n", name, s)
 			p := players[name]
 			require.NoError(rt, p.play(ctx, s), "%s", &script)
 			after, err := takeDump(ctx, p.side.redis())
 			require.NoError(rt, err)
-			problems := broken(after, mixedBase)
-			problems = append(problems, lost(d.state, after, s)...)
+			problems := lost(d.state, after, s)
+			for _, q := range randomQueues {
+				problems = append(problems, broken(after, baseOf(q))...)
+			}
 			problems = append(problems, twice(d.state, s, p.last)...)
 			if len(problems) > 0 {
 				rt.Fatalf("%s\nafter\n%s", strings.Join(problems, "\n"), &script)
@@ -50,20 +51,23 @@ func TestMixed(t *testing.T) {
 	})
 }
 
+// removing are the steps that may make jobs disappear: by order, by retention, or to put others in their place.
+var removing = []string{
+	"remove", "removeMany", "clean", "drain", "complete", "completeMany", "fail", "process", "removeUnprocessedChildren",
+	"upsertScheduler", "removeScheduler",
+}
+
 // lost lists the jobs that a step made disappear although it must not.
 func lost(before, after dump, s step) (problems []string) {
-	switch s.Op {
-	case "remove", "removeMany", "clean", "drain", "complete", "completeMany", "fail": // by order, or by retention
+	if slices.Contains(removing, s.Op) || s.Op == "add" && strings.Contains(string(s.Args), `"replace":true`) {
 		return nil
-	case "add":
-		if strings.Contains(string(s.Args), `"replace":true`) {
-			return nil
-		}
 	}
-	have := hashes(after, mixedBase)
-	for id := range hashes(before, mixedBase) {
-		if !have[id] {
-			problems = append(problems, fmt.Sprintf("job %s is lost", id))
+	for _, q := range randomQueues {
+		have := hashes(after, baseOf(q))
+		for id := range hashes(before, baseOf(q)) {
+			if !have[id] {
+				problems = append(problems, fmt.Sprintf("job %s of %s is lost", id, q))
+			}
 		}
 	}
 	return problems
@@ -72,13 +76,14 @@ func lost(before, after dump, s step) (problems []string) {
 // twice reports a job that was given out although another worker's lock on it was alive.
 func twice(before dump, s step, result json.RawMessage) []string {
 	var got struct{ ID string }
-	if s.Op != "take" && s.Op != "complete" && s.Op != "fail" || json.Unmarshal(result, &got) != nil || got.ID == "" {
+	giving := []string{"take", "takeRaw", "process", "complete", "fail"}
+	if !slices.Contains(giving, s.Op) || json.Unmarshal(result, &got) != nil || got.ID == "" {
 		return nil
 	}
-	var a args
+	a := args{Queue: mainQueue}
 	_ = json.Unmarshal(s.Args, &a)
-	if _, locked := before[mixedBase+got.ID+":lock"]; locked && got.ID != a.Job {
-		return []string{fmt.Sprintf("job %s runs twice", got.ID)}
+	if _, locked := before[baseOf(a.Queue)+got.ID+":lock"]; locked && got.ID != a.Job {
+		return []string{fmt.Sprintf("job %s of %s runs twice", got.ID, a.Queue)}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,19 +36,45 @@ var setRapid = sync.OnceFunc(func() {
 	}
 })
 
-// soak repeats a property until the time is over and says how many cases it took.
+// seeding is held from setting the seed until a check has read it; two suites run at once.
+var seeding sync.Mutex
+
+// soak repeats a property until the time is over and says how many cases it took, and which. A case is a seed: of each
+// round of 20 the seeds are its first one plus 0, 1, 3, 6 and so on, and -rapid.seed repeats a case, or a whole run.
 func soak(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	setRapid()
-	cases := 0
-	for end := time.Now().Add(soakTime(t)); time.Now().Before(end) && !t.Failed(); {
+	first := firstSeed(t)
+	cases, rounds := 0, uint64(0)
+	for end := time.Now().Add(soakTime(t)); time.Now().Before(end) && !t.Failed(); rounds++ {
+		seeding.Lock()
+		require.NoError(t, flag.Set("rapid.seed", fmt.Sprint(first+rounds*roundSeeds)))
+		seeded := sync.OnceFunc(seeding.Unlock)
 		rapid.Check(t, func(rt *rapid.T) {
+			seeded()
 			cases++
 			property(rt)
 		})
 	}
-	t.Logf("%d cases, nothing found", cases)
+	t.Logf("%d seeds, nothing found: %d rounds from seed %d in steps of %d", cases, rounds, first, roundSeeds)
 }
+
+// roundSeeds is more than the seeds of one round span.
+const roundSeeds = 200
+
+// firstSeed is the one that was asked for, else a new one.
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	if asked := askedSeed(); asked != "0" {
+		first, err := strconv.ParseUint(asked, 10, 64)
+		require.NoError(t, err)
+		return first
+	}
+	return uint64(time.Now().UnixMilli())
+}
+
+// askedSeed is the flag as it was before any suite set it.
+var askedSeed = sync.OnceValue(func() string { return flag.Lookup("rapid.seed").Value.String() })
 
 // TestRandom compares the engine with BullMQ after each of a sequence of random steps. Half of the cases keep to what
 // BullMQ 5.81.5 and 6.7.0 do alike, and compare all three.
@@ -66,7 +93,7 @@ func TestRandom(t *testing.T) {
 		for _, name := range names {
 			players = append(players, newPlayer(l.sides[name]))
 		}
-		d := drawer{t: rt, common: common, state: dump{}}
+		d := drawer{t: rt, common: common, metrics: rapid.Bool().Draw(rt, "metrics"), state: dump{}}
 		var script strings.Builder
 		rt.Repeat(map[string]func(*rapid.T){"step": func(rt *rapid.T) {
 			d.t = rt

@@ -9,12 +9,12 @@ function active(side, args, job, limited, next) {
   return { id: null, limited: limited > 0, next: next || 0 };
 }
 
-// fetched reads the four-part reply of a finishing script that was to take the next job.
-function fetched(side, args, reply) {
+// fetched reads the four-part reply of a finishing script that was to take the next job for a worker.
+function fetched(side, args, reply, worker = side.worker(args)) {
   if (!args.next) return null;
   const [data, id, limited, next] = Array.isArray(reply) ? reply : [];
   if (!data) return active(side, args, null, limited, next);
-  const job = side.worker(args).createJob(data, id);
+  const job = worker.createJob(data, id);
   job.token = args.token ?? 't';
   return active(side, args, job);
 }
@@ -142,7 +142,7 @@ export const steps = {
     const job = await side.job(a);
     const reply = await job.moveToCompleted(a.value, a.token ?? 't', a.next ?? false);
     side.forget(a);
-    return fetched(side, a, reply);
+    return fetched(side, a, reply, job.queue);
   },
   fail: async (side, a) => {
     const job = await side.job(a);
@@ -152,7 +152,7 @@ export const steps = {
       throw err;
     });
     side.forget(a);
-    return fetched(side, a, reply);
+    return fetched(side, a, reply, job.queue);
   },
   // process takes one job and runs it as the worker's loop would, with a processor that ends as told. The errors the
   // worker reports are the result.
