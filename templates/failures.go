@@ -7,11 +7,11 @@ type FailuresPage struct {
 	// Views lead from failed jobs to dead letters and back.
 	Views  []GroupingView
 	Filter FailureFilter
-	Shares              *Shares
-	Heads               []Head
-	Groups              []FailureRow
-	Empty               *EmptyState
-	Pager               *Pager
+	Shares *Shares
+	Heads  []Head
+	Groups []FailureRow
+	Empty  *EmptyState
+	Pager  *Pager
 	// Troubles are queues that could not be read, Note says what was counted.
 	Troubles []Notice
 	Note     string
