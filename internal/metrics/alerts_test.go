@@ -43,7 +43,7 @@ func TestAlertsSeeWhatIsExported(t *testing.T) {
 				read[name] = true
 			}
 			want := map[string]float64{}
-			for _, family := range gather(t, m) {
+			for _, family := range gathered(t, m) {
 				if !read[family.GetName()] {
 					continue
 				}

@@ -8,10 +8,10 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
-// collector sends the figures of the last snapshot as constant metrics.
+// collector makes families of the figures of the last snapshot.
 type collector struct {
 	o      Options
 	source Source
@@ -43,7 +43,7 @@ func newCollector(o Options, s Source, t *times, n *jobNames) *collector {
 	}
 	return &collector{
 		o: o, source: s, times: t, names: n,
-		queue: families, redis: redisFamilies(o), parts: partFamilies(), own: ownFamilies(o),
+		queue: families, redis: redisFamilies(), parts: partFamilies(), own: ownFamilies(o),
 		exported: map[keys.Queue]bool{}, dropped: map[keys.Queue]bool{},
 	}
 }
@@ -51,20 +51,20 @@ func newCollector(o Options, s Source, t *times, n *jobNames) *collector {
 var partLabels = []string{"collector"}
 
 func partFamilies() []*family[monitor.Part] {
-	return describe([]*family[monitor.Part]{
+	return []*family[monitor.Part]{
 		gauge("bullpen_collector_success", "1 if the collector succeeded the last time.",
 			always(func(p monitor.Part) float64 { return bit(p.Err == nil) })),
 		gauge("bullpen_collector_duration_seconds", "Duration of the last run of the collector.",
 			always(func(p monitor.Part) float64 { return p.Took.Seconds() })),
 		gauge("bullpen_last_success_timestamp_seconds", "Time of the last success of the collector.",
 			known(func(p monitor.Part) (float64, bool) { return seconds(p.LastSuccess), !p.LastSuccess.IsZero() })),
-	}, partLabels...)
+	}
 }
 
 func ownFamilies(o Options) []*family[*ownView] {
 	up := gauge("bullmq_redis_up", "1 if Redis answered the last collection.",
 		func(v *ownView, send emit) { send(bit(v.up), o.Alias) }, "redis")
-	return describe([]*family[*ownView]{
+	return []*family[*ownView]{
 		up,
 		gauge("bullpen_queues", "Queues exported.", always(func(v *ownView) float64 { return float64(v.queues) })),
 		gauge("bullpen_queues_dropped", "Queues left out by the limit.",
@@ -73,7 +73,7 @@ func ownFamilies(o Options) []*family[*ownView] {
 			send(v.names, "job_name")
 			send(v.overflown, "queue")
 		}, "label"),
-	})
+	}
 }
 
 // bullmqFamilies are those of BullMQ's own exporter, for boards that know them. They keep its faults: the gauge's name
@@ -82,7 +82,7 @@ func bullmqFamilies() []*family[queueView] {
 	total := func(name, help string, value func(queueView) int64) *family[queueView] {
 		return counter(name, help, known(func(q queueView) (float64, bool) { return float64(value(q)), q.FinishedKnown }))
 	}
-	return describe([]*family[queueView]{
+	return []*family[queueView]{
 		gauge("bullmq_job_count", "Number of jobs in the queue by state.", func(q queueView, send emit) {
 			for state, n := range q.Counts {
 				send(float64(n), string(state))
@@ -90,57 +90,55 @@ func bullmqFamilies() []*family[queueView] {
 		}, "state"),
 		total("bullmq_job_completed_total", "Total number of completed jobs.", func(q queueView) int64 { return q.Completed }),
 		total("bullmq_job_failed_total", "Total number of failed jobs.", func(q queueView) int64 { return q.FailedForGood }),
-	}, queueLabels...)
-}
-
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	sendDescs(ch, c.queue)
-	sendDescs(ch, c.redis)
-	sendDescs(ch, c.parts)
-	sendDescs(ch, c.own)
-	c.times.Describe(ch)
-	c.names.Describe(ch)
-}
-
-func sendDescs[T any](ch chan<- *prometheus.Desc, families []*family[T]) {
-	for _, f := range families {
-		ch <- f.desc
 	}
 }
 
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
+// families makes all there is to say of the present snapshot.
+func (c *collector) families() []*dto.MetricFamily {
 	s := c.source.Snapshot()
 	current := s.Current(c.o.Clock())
 	v := &ownView{up: current && s.Redis.Up, names: c.names.overflow()}
+	var k maker
+	var out []*dto.MetricFamily
 	if current {
 		queues := c.choose(s, v)
-		for _, q := range queues {
-			view := queueView{q, c.source.Policy(q.Queue).WithDefaults()}
-			collect(ch, c.queue, view, label(queueLabels, []string{c.o.Alias, q.Prefix, q.Name}))
-		}
-		c.times.collect(ch, queues)
-		c.names.Collect(ch)
-		c.collectRedis(ch, s)
+		out = gather(&k, c.queue, c.views(queues))
+		out = append(out, c.times.families(queues)...)
+		out = append(out, gather(&k, c.redis, c.servers(s))...)
 	}
+	out = append(out, gather(&k, c.parts, partsOf(s))...)
+	return append(out, gather(&k, c.own, []labelled[*ownView]{{v, nil}})...)
+}
+
+func (c *collector) views(queues []*monitor.Queue) []labelled[queueView] {
+	out := make([]labelled[queueView], len(queues))
+	for i, q := range queues {
+		view := queueView{q, c.source.Policy(q.Queue).WithDefaults()}
+		out[i] = labelled[queueView]{view, label(queueLabels, []string{c.o.Alias, q.Prefix, q.Name})}
+	}
+	return out
+}
+
+func (c *collector) servers(s *monitor.Snapshot) []labelled[monitor.Redis] {
+	if !c.o.Cluster {
+		return []labelled[monitor.Redis]{{s.Redis, label(redisLabels, []string{c.o.Alias})}}
+	}
+	var out []labelled[monitor.Redis]
+	for _, n := range s.Nodes {
+		out = append(out, labelled[monitor.Redis]{n, label(nodeLabels, []string{c.o.Alias, n.Node})})
+	}
+	return out
+}
+
+func partsOf(s *monitor.Snapshot) []labelled[monitor.Part] {
+	var out []labelled[monitor.Part]
 	for _, p := range s.Parts {
 		// A command that is not permitted is not a failure that will pass: what it tells is absent, and so is this.
 		if p.Name != "clients" || s.WorkersErr == "" {
-			collect(ch, c.parts, p, label(partLabels, []string{p.Name}))
+			out = append(out, labelled[monitor.Part]{p, label(partLabels, []string{p.Name})})
 		}
 	}
-	collect(ch, c.own, v, nil)
-}
-
-func (c *collector) collectRedis(ch chan<- prometheus.Metric, s *monitor.Snapshot) {
-	if !c.o.Cluster {
-		collect(ch, c.redis, s.Redis, label(redisLabels(c.o), []string{c.o.Alias}))
-		return
-	}
-	for _, n := range s.Nodes {
-		collect(ch, c.redis, n, label(redisLabels(c.o), []string{c.o.Alias, n.Node}))
-	}
+	return out
 }
 
 // choose returns the queues to export: declared ones first, then those exported the last time, so that a new queue

@@ -3,8 +3,8 @@ package metrics
 import (
 	"cmp"
 	"slices"
+	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
 
@@ -21,26 +21,17 @@ type emit func(value float64, labels ...string)
 // family is one metric: what it is called, and how its samples are read from a thing of type T.
 type family[T any] struct {
 	name, help string
-	kind       prometheus.ValueType
+	kind       dto.MetricType
 	labels     []string
 	read       func(T, emit)
-	desc       *prometheus.Desc
 }
 
 func gauge[T any](name, help string, read func(T, emit), labels ...string) *family[T] {
-	return &family[T]{name: name, help: help, kind: prometheus.GaugeValue, read: read, labels: labels}
+	return &family[T]{name: name, help: help, kind: dto.MetricType_GAUGE, read: read, labels: labels}
 }
 
 func counter[T any](name, help string, read func(T, emit), labels ...string) *family[T] {
-	return &family[T]{name: name, help: help, kind: prometheus.CounterValue, read: read, labels: labels}
-}
-
-// describe gives every family its descriptor: the labels of the thing come before the family's own.
-func describe[T any](families []*family[T], thing ...string) []*family[T] {
-	for _, f := range families {
-		f.desc = prometheus.NewDesc(f.name, f.help, slices.Concat(thing, f.labels), nil)
-	}
-	return families
+	return &family[T]{name: name, help: help, kind: dto.MetricType_COUNTER, read: read, labels: labels}
 }
 
 // pairs are labels as the client library wants them: sorted by name. They are shared between samples and not changed.
@@ -50,11 +41,15 @@ type pairs []*dto.LabelPair
 func label(names, values []string) pairs {
 	out := make(pairs, len(names))
 	for i := range names {
-		out[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
+		value := fit(values[i])
+		out[i] = &dto.LabelPair{Name: &names[i], Value: &value}
 	}
 	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return out
 }
+
+// fit mends what is no UTF-8: the name of a queue may be any bytes in Redis, but not in a label.
+func fit(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
 
 // with returns p and some more labels.
 func (p pairs) with(names, values []string) pairs {
@@ -66,36 +61,27 @@ func (p pairs) with(names, values []string) pairs {
 	return out
 }
 
-// collect sends every sample of one thing, whose labels are given.
-func collect[T any](ch chan<- prometheus.Metric, families []*family[T], thing T, labels pairs) {
-	for _, f := range families {
-		f.read(thing, func(value float64, own ...string) {
-			ch <- &sample{f.desc, f.kind, value, labels.with(f.labels, own)}
-		})
-	}
-}
-
-// sample is one constant metric. It is the library's own in a form that shares labels, since thousands are made for
-// each scrape.
-type sample struct {
-	desc   *prometheus.Desc
-	kind   prometheus.ValueType
-	value  float64
+// labelled is a thing and the labels that name it.
+type labelled[T any] struct {
+	thing  T
 	labels pairs
 }
 
-// Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.desc }
-
-// Write implements prometheus.Metric.
-func (s *sample) Write(out *dto.Metric) error {
-	out.Label = s.labels
-	if s.kind == prometheus.CounterValue {
-		out.Counter = &dto.Counter{Value: &s.value}
-	} else {
-		out.Gauge = &dto.Gauge{Value: &s.value}
+// gather makes the families of things; one that nothing is known of is left out.
+func gather[T any](k *maker, families []*family[T], things []labelled[T]) []*dto.MetricFamily {
+	out := make([]*dto.MetricFamily, 0, len(families))
+	for _, f := range families {
+		made := &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: &f.kind, Metric: make([]*dto.Metric, 0, len(things))}
+		for _, t := range things {
+			f.read(t.thing, func(value float64, own ...string) {
+				made.Metric = append(made.Metric, k.metric(f.kind, value, t.labels.with(f.labels, own)))
+			})
+		}
+		if len(made.Metric) > 0 {
+			out = append(out, made)
+		}
 	}
-	return nil
+	return out
 }
 
 // always reads a figure that is always known.

@@ -15,14 +15,12 @@ const maxScrapes = 4
 
 // Handler serves the metrics. With a token, a request must carry it as a bearer token.
 func (m *Metrics) Handler(token string) http.Handler {
-	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog:            scrapeLog{m.o},
-		ErrorHandling:       promhttp.ContinueOnError,
-		Registry:            m.registry,
-		MaxRequestsInFlight: maxScrapes,
-		CoalesceGather:      true,
-		EnableOpenMetrics:   true,
-	})
+	h := &scrapes{
+		m: m, answers: map[wanted]*answer{}, slots: make(chan struct{}, maxScrapes),
+		binary: promhttp.HandlerFor(m, promhttp.HandlerOpts{
+			ErrorLog: scrapeLog{m.o}, ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true,
+		}),
+	}
 	if token == "" {
 		return h
 	}

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -57,7 +56,7 @@ func series(families []*dto.MetricFamily, has func(*dto.Metric) bool) (all, hist
 	return all, histogram
 }
 
-func labelled(name, value string) func(*dto.Metric) bool {
+func hasLabel(name, value string) func(*dto.Metric) bool {
 	return func(m *dto.Metric) bool {
 		for _, l := range m.GetLabel() {
 			if l.GetName() == name && l.GetValue() == value {
@@ -72,8 +71,8 @@ func labelled(name, value string) func(*dto.Metric) bool {
 func TestCardinality(t *testing.T) {
 	t.Parallel()
 	m, _ := newTest(Options{}, snapshot(queues(3, true)...))
-	families := gather(t, m)
-	all, histogram := series(families, labelled("queue", "q0001"))
+	families := gathered(t, m)
+	all, histogram := series(families, hasLabel("queue", "q0001"))
 	if histogram != 69 {
 		t.Errorf("a queue has %d series of histograms, want 69", histogram)
 	}
@@ -81,12 +80,12 @@ func TestCardinality(t *testing.T) {
 		t.Errorf("a queue has %d series, want at most 119 and 4 about its events", all)
 	}
 	perRedis, _ := series(families, func(m *dto.Metric) bool {
-		return labelled("redis", "default")(m) && !labelled("prefix", "bull")(m)
+		return hasLabel("redis", "default")(m) && !hasLabel("prefix", "bull")(m)
 	})
 	if perRedis > 30 {
 		t.Errorf("a Redis has %d series, want at most 30", perRedis)
 	}
-	rest, _ := series(families, func(m *dto.Metric) bool { return !labelled("redis", "default")(m) })
+	rest, _ := series(families, func(m *dto.Metric) bool { return !hasLabel("redis", "default")(m) })
 	if rest > 100 {
 		t.Errorf("the process has %d series, want at most 100", rest)
 	}
@@ -126,7 +125,7 @@ func TestHistogramLimit(t *testing.T) {
 	m, _ := newTest(Options{MaxHistograms: 3}, snapshot(list...))
 	text(t, m, "")
 	for _, q := range list {
-		m.Jobs().JobWaited(q.Queue, time.Second)
+		m.Jobs().JobWaited(q.Queue, "1", time.Second)
 	}
 	body := text(t, m, "")
 	if !strings.Contains(body, `bullmq_job_wait_seconds_count{prefix="bull",queue="q0005",redis="default"} 1`) {
@@ -136,7 +135,7 @@ func TestHistogramLimit(t *testing.T) {
 		t.Error("an undeclared queue has a histogram though there are many queues")
 	}
 	off, _ := newTest(Options{NoHistograms: true}, snapshot(queue("q")))
-	off.Jobs().JobWaited(keys.Queue{Prefix: "bull", Name: "q"}, time.Second)
+	off.Jobs().JobWaited(keys.Queue{Prefix: "bull", Name: "q"}, "1", time.Second)
 	if strings.Contains(text(t, off, ""), "bullmq_job_wait_seconds") {
 		t.Error("histograms are exported though they are off")
 	}
@@ -147,10 +146,10 @@ func TestHistograms(t *testing.T) {
 	m, _ := newTest(Options{}, snapshot(queue("mail")))
 	q := keys.Queue{Prefix: "bull", Name: "mail"}
 	jobs := m.Jobs()
-	jobs.JobWaited(q, 70*time.Millisecond)
-	jobs.JobRan(q, true, 2*time.Second)
-	jobs.JobRan(q, false, 3*time.Second)
-	jobs.JobEnded(q, 3)
+	jobs.JobWaited(q, "1", 70*time.Millisecond)
+	jobs.JobRan(q, "1", true, 2*time.Second)
+	jobs.JobRan(q, "1", false, 3*time.Second)
+	jobs.JobEnded(q, "1", 3)
 	body := text(t, m, "")
 	for _, want := range []string{
 		`bullmq_job_wait_seconds_bucket{prefix="bull",queue="mail",redis="default",le="0.025"} 0`,
@@ -164,7 +163,7 @@ func TestHistograms(t *testing.T) {
 			t.Errorf("the exposition lacks %s", want)
 		}
 	}
-	for _, f := range gather(t, m) {
+	for _, f := range gathered(t, m) {
 		if f.GetName() == "bullmq_job_wait_seconds" && len(f.GetMetric()[0].GetHistogram().GetPositiveSpan()) == 0 {
 			t.Error("the native form is missing")
 		}
@@ -217,26 +216,3 @@ func TestToken(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkScrape scrapes 500 queues, the most there are by default.
-func BenchmarkScrape(b *testing.B) {
-	f := &fake{s: snapshot(queues(500, false)...)}
-	m := New(Options{Clock: func() time.Time { return now }})
-	m.Watch(f)
-	h := m.Handler("")
-	for b.Loop() {
-		scrape(h)
-	}
-}
-
-func scrape(h http.Handler) {
-	w := &discard{header: http.Header{}}
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-}
-
-// discard is a response nobody reads.
-type discard struct{ header http.Header }
-
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) Write(b []byte) (int, error) { return io.Discard.Write(b) }
-func (d *discard) WriteHeader(int)             {}

@@ -3,7 +3,7 @@ package metrics
 import (
 	"log/slog"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -75,7 +75,8 @@ type Metrics struct {
 	times    *times
 	names    *jobNames
 	workers  *workers
-	watching sync.Once
+	// collector makes what is known of a monitor; nil until Watch.
+	collector atomic.Pointer[collector]
 }
 
 // New returns metrics about this process. Watch adds those of a monitor.
@@ -86,6 +87,7 @@ func New(o Options) *Metrics {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.workers,
+		m.names,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "bullpen_build_info", Help: "Build facts in labels, always 1.",
 			ConstLabels: prometheus.Labels{"version": o.Version, "revision": o.Revision, "go_version": runtime.Version()},
@@ -96,7 +98,7 @@ func New(o Options) *Metrics {
 
 // Watch adds the metrics of a monitor. Only the first call counts.
 func (m *Metrics) Watch(s Source) {
-	m.watching.Do(func() { m.registry.MustRegister(newCollector(m.o, s, m.times, m.names)) })
+	m.collector.CompareAndSwap(nil, newCollector(m.o, s, m.times, m.names))
 }
 
 // observer joins what wants to know of single jobs.
@@ -107,6 +109,3 @@ type observer struct {
 
 // Jobs returns the observer to give to the monitor.
 func (m *Metrics) Jobs() monitor.JobObserver { return observer{m.times, m.names} }
-
-// Registry returns the registry, to add to it or gather from it.
-func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

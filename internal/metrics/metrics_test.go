@@ -95,9 +95,9 @@ func newTest(o Options, s *monitor.Snapshot) (*Metrics, *fake) {
 	return m, f
 }
 
-func gather(t *testing.T, m *Metrics) []*dto.MetricFamily {
+func gathered(t *testing.T, m *Metrics) []*dto.MetricFamily {
 	t.Helper()
-	families, err := m.registry.Gather()
+	families, err := prometheus.Gatherers{m}.Gather() // which checks them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,14 +152,14 @@ func everything() *Metrics {
 
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(readLines(t, "testdata/catalogue.txt"), ours(gather(t, everything()))); diff != "" {
+	if diff := cmp.Diff(readLines(t, "testdata/catalogue.txt"), ours(gathered(t, everything()))); diff != "" {
 		t.Errorf("exported families differ from testdata/catalogue.txt (-want +got):\n%s", diff)
 	}
 }
 
 func TestLint(t *testing.T) {
 	t.Parallel()
-	problems, err := testutil.GatherAndLint(everything().registry)
+	problems, err := testutil.GatherAndLint(everything())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 func TestSeriesDisappearWithTheirQueue(t *testing.T) {
 	t.Parallel()
 	m, f := newTest(Options{}, snapshot(queue("a"), queue("b")))
-	m.Jobs().JobWaited(keys.Queue{Prefix: "bull", Name: "b"}, time.Second)
+	m.Jobs().JobWaited(keys.Queue{Prefix: "bull", Name: "b"}, "1", time.Second)
 	if !strings.Contains(text(t, m, ""), `queue="b"`) {
 		t.Fatal("queue b is not exported")
 	}
@@ -396,7 +396,7 @@ bullpen_worker_last_fetch_timestamp_seconds{prefix="bull",queue="mail",redis="de
 # TYPE bullpen_worker_lock_lost_total counter
 bullpen_worker_lock_lost_total{prefix="bull",queue="mail",redis="default"} 2
 `
-	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), "bullpen_worker_active_jobs",
+	if err := testutil.GatherAndCompare(m, strings.NewReader(want), "bullpen_worker_active_jobs",
 		"bullpen_worker_last_fetch_timestamp_seconds", "bullpen_worker_lock_lost_total"); err != nil {
 		t.Error(err)
 	}

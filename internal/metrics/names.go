@@ -49,7 +49,7 @@ func (n *jobNames) WantsJobNames(q keys.Queue) bool { return slices.Contains(n.w
 
 // NamedJob implements monitor.JobNameObserver.
 func (n *jobNames) NamedJob(q keys.Queue, name, outcome string) {
-	n.jobs.WithLabelValues(n.alias, q.Prefix, q.Name, n.fold(q, name), outcome).Inc()
+	n.jobs.WithLabelValues(n.alias, fit(q.Prefix), fit(q.Name), n.fold(q, fit(name)), outcome).Inc()
 }
 
 // fold returns the name itself while there is room for it, else "other".

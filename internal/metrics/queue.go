@@ -22,7 +22,7 @@ var queueLabels = []string{"redis", "prefix", "queue"}
 func queueFamilies(o Options) []*family[queueView] {
 	all := append(stateFamilies(), policyFamilies()...)
 	all = append(all, totalFamilies(o)...)
-	return describe(append(all, followerFamilies()...), queueLabels...)
+	return append(all, followerFamilies()...)
 }
 
 // readable reads a figure that is known when the queue could be read.

@@ -7,14 +7,14 @@ import (
 )
 
 // redisFamilies returns what is exported of a Redis, or of each node of a Cluster.
-func redisFamilies(o Options) []*family[monitor.Redis] {
+func redisFamilies() []*family[monitor.Redis] {
 	info := func(name, help string, value func(monitor.Redis) float64) *family[monitor.Redis] {
 		return gauge("bullmq_redis_"+name, help, told(value))
 	}
 	total := func(name, help string, value func(monitor.Redis) float64) *family[monitor.Redis] {
 		return counter("bullmq_redis_"+name+"_total", help, told(value))
 	}
-	return describe([]*family[monitor.Redis]{
+	return []*family[monitor.Redis]{
 		info("memory_used_bytes", "used_memory.", func(r monitor.Redis) float64 { return float64(r.UsedMemory) }),
 		info("memory_max_bytes", "maxmemory, 0 means no limit.", func(r monitor.Redis) float64 { return float64(r.MaxMemory) }),
 		info("system_memory_bytes", "total_system_memory.", func(r monitor.Redis) float64 { return float64(r.SystemMemory) }),
@@ -46,16 +46,14 @@ func redisFamilies(o Options) []*family[monitor.Redis] {
 				send(1, r.Version, r.Mode, r.Role, r.MaxMemoryPolicy, r.AppendFsync)
 			}
 		}, "redis_version", "redis_mode", "role", "maxmemory_policy", "appendfsync"),
-	}, redisLabels(o)...)
+	}
 }
 
-// redisLabels name a Redis, or a node of a Cluster.
-func redisLabels(o Options) []string {
-	if o.Cluster {
-		return []string{"redis", "node"}
-	}
-	return []string{"redis"}
-}
+// What names a Redis, or a node of a Cluster.
+var (
+	redisLabels = []string{"redis"}
+	nodeLabels  = []string{"redis", "node"}
+)
 
 // tells reports whether INFO was answered and means something: the in-process store has nothing to say.
 func tells(r monitor.Redis) bool { return r.Known && !r.Embedded }

@@ -20,7 +20,7 @@ func TestReference(t *testing.T) {
 	m, _ := newTest(Options{JobNames: []string{"mail"}, BullMQNames: true}, snapshot(queue("mail")))
 	m.Worker(queue("mail").Queue)
 	m.Jobs().(observer).NamedJob(queue("mail").Queue, "welcome", "completed")
-	want := reference(gather(t, m))
+	want := reference(gathered(t, m))
 	if *update {
 		if err := os.WriteFile(referencePath, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

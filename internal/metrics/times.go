@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"regexp"
 	"sync"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"bullpen/internal/monitor"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 const localHelp = " Observed by one replica at a time: aggregate with sum."
@@ -18,7 +20,7 @@ type times struct {
 	most  int
 	alias string
 
-	wait, run, attempts *prometheus.HistogramVec
+	vecs [3]*prometheus.HistogramVec // wait, run and attempts
 
 	mu     sync.RWMutex
 	queues map[keys.Queue]*queueTimes
@@ -27,49 +29,74 @@ type times struct {
 
 // queueTimes are the histograms of one queue.
 type queueTimes struct {
-	wait, completed, failed, attempts prometheus.Observer
+	wait, completed, failed, attempts prometheus.Histogram
+}
+
+// The families, in the order of queueTimes.of.
+var timesFamilies = [3]struct{ name, help string }{
+	{"bullmq_job_wait_seconds", "Time from ready to run until an attempt starts." + localHelp},
+	{"bullmq_job_processing_seconds", "Run time of an attempt by outcome." + localHelp},
+	{"bullmq_job_attempts", "Attempts a job had used when it finished." + localHelp},
+}
+
+// of are the histograms of each family.
+func (h *queueTimes) of() [3][]prometheus.Histogram {
+	return [3][]prometheus.Histogram{{h.wait}, {h.completed, h.failed}, {h.attempts}}
 }
 
 func newTimes(o Options) *times {
-	buckets := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
-	vec := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	seconds := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
+	vec := func(i int, buckets []float64, own ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: name, Help: help + localHelp, Buckets: buckets,
+			Name: timesFamilies[i].name, Help: timesFamilies[i].help, Buckets: buckets,
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
 			NativeHistogramMinResetDuration: time.Hour,
-		}, append([]string{"redis", "prefix", "queue"}, labels...))
+		}, append([]string{"redis", "prefix", "queue"}, own...))
 	}
 	return &times{
 		off: o.NoHistograms, most: o.MaxHistograms, alias: o.Alias, queues: map[keys.Queue]*queueTimes{},
-		wait:     vec("bullmq_job_wait_seconds", "Time from ready to run until an attempt starts.", buckets),
-		run:      vec("bullmq_job_processing_seconds", "Run time of an attempt by outcome.", buckets, "outcome"),
-		attempts: vec("bullmq_job_attempts", "Attempts a job had used when it finished.", []float64{1, 2, 3, 4, 5, 7, 10, 15, 25}),
+		vecs: [3]*prometheus.HistogramVec{
+			vec(0, seconds), vec(1, seconds, "outcome"), vec(2, []float64{1, 2, 3, 4, 5, 7, 10, 15, 25}),
+		},
 	}
 }
 
+// observe notes a value, with the job's id as its exemplar.
+func observe(h prometheus.Histogram, v float64, id string) {
+	if !madeID.MatchString(id) {
+		h.Observe(v)
+		return
+	}
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(v, prometheus.Labels{"job_id": id})
+}
+
+// madeID matches ids that BullMQ made up. One of somebody's own may be an address or a name, which is nobody's business
+// in a Prometheus.
+var madeID = regexp.MustCompile(`^[0-9]{1,20}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 // JobWaited implements monitor.JobObserver.
-func (t *times) JobWaited(q keys.Queue, d time.Duration) {
+func (t *times) JobWaited(q keys.Queue, id string, d time.Duration) {
 	if h := t.of(q); h != nil {
-		h.wait.Observe(d.Seconds())
+		observe(h.wait, d.Seconds(), id)
 	}
 }
 
 // JobRan implements monitor.JobObserver.
-func (t *times) JobRan(q keys.Queue, completed bool, d time.Duration) {
+func (t *times) JobRan(q keys.Queue, id string, completed bool, d time.Duration) {
 	h := t.of(q)
 	switch {
 	case h == nil:
 	case completed:
-		h.completed.Observe(d.Seconds())
+		observe(h.completed, d.Seconds(), id)
 	default:
-		h.failed.Observe(d.Seconds())
+		observe(h.failed, d.Seconds(), id)
 	}
 }
 
 // JobEnded implements monitor.JobObserver.
-func (t *times) JobEnded(q keys.Queue, attempts int) {
+func (t *times) JobEnded(q keys.Queue, id string, attempts int) {
 	if h := t.of(q); h != nil {
-		h.attempts.Observe(float64(attempts))
+		observe(h.attempts, float64(attempts), id)
 	}
 }
 
@@ -95,49 +122,59 @@ func (t *times) of(q keys.Queue) *queueTimes {
 func (t *times) add(q keys.Queue) *queueTimes {
 	h := t.queues[q]
 	if h == nil {
-		h = &queueTimes{
-			wait:      t.wait.WithLabelValues(t.alias, q.Prefix, q.Name),
-			completed: t.run.WithLabelValues(t.alias, q.Prefix, q.Name, "completed"),
-			failed:    t.run.WithLabelValues(t.alias, q.Prefix, q.Name, "failed"),
-			attempts:  t.attempts.WithLabelValues(t.alias, q.Prefix, q.Name),
+		one := func(vec int, own ...string) prometheus.Histogram {
+			return t.vecs[vec].WithLabelValues(append([]string{t.alias, fit(q.Prefix), fit(q.Name)}, own...)...).(prometheus.Histogram)
 		}
+		h = &queueTimes{wait: one(0), completed: one(1, "completed"), failed: one(1, "failed"), attempts: one(2)}
 		t.queues[q] = h
 	}
 	return h
 }
 
-// Describe implements half of prometheus.Collector.
-func (t *times) Describe(ch chan<- *prometheus.Desc) {
-	t.wait.Describe(ch)
-	t.run.Describe(ch)
-	t.attempts.Describe(ch)
+// families makes the histograms of the exported queues, at zero where nothing was observed, and drops all others.
+func (t *times) families(exported []*monitor.Queue) []*dto.MetricFamily {
+	if t.off {
+		return nil
+	}
+	var out [3]*dto.MetricFamily
+	for i, f := range timesFamilies {
+		out[i] = &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: dto.MetricType_HISTOGRAM.Enum()}
+	}
+	for _, h := range t.keep(exported) {
+		for i, histograms := range h.of() {
+			for _, one := range histograms {
+				m := &dto.Metric{}
+				if one.Write(m) == nil { // it never fails
+					out[i].Metric = append(out[i].Metric, m)
+				}
+			}
+		}
+	}
+	if len(out[0].Metric) == 0 {
+		return nil
+	}
+	return out[:]
 }
 
-// collect sends the histograms of the exported queues, at zero where nothing was observed, and drops all others.
-func (t *times) collect(ch chan<- prometheus.Metric, exported []*monitor.Queue) {
-	if t.off {
-		return
-	}
+// keep returns the histograms of the queues that have some, and forgets those of all others.
+func (t *times) keep(exported []*monitor.Queue) (kept []*queueTimes) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.full = len(exported) > t.most
 	keep := make(map[keys.Queue]bool, len(exported))
 	for _, q := range exported {
 		if !t.full || q.Declared {
 			keep[q.Queue] = true
-			t.add(q.Queue)
+			kept = append(kept, t.add(q.Queue))
 		}
 	}
 	for q := range t.queues {
 		if !keep[q] {
-			labels := prometheus.Labels{"prefix": q.Prefix, "queue": q.Name}
-			t.wait.DeletePartialMatch(labels)
-			t.run.DeletePartialMatch(labels)
-			t.attempts.DeletePartialMatch(labels)
+			for _, v := range t.vecs {
+				v.DeletePartialMatch(prometheus.Labels{"prefix": fit(q.Prefix), "queue": fit(q.Name)})
+			}
 			delete(t.queues, q)
 		}
 	}
-	t.mu.Unlock()
-	t.wait.Collect(ch)
-	t.run.Collect(ch)
-	t.attempts.Collect(ch)
+	return kept
 }

@@ -63,7 +63,7 @@ type Worker struct {
 
 // Worker returns the observer of the workers of a queue, with every series at 0.
 func (m *Metrics) Worker(q keys.Queue) *Worker {
-	w, labels := m.workers, []string{m.workers.alias, q.Prefix, q.Name}
+	w, labels := m.workers, []string{m.workers.alias, fit(q.Prefix), fit(q.Name)}
 	out := &Worker{
 		concurrency: w.concurrency.WithLabelValues(labels...),
 		active:      w.active.WithLabelValues(labels...),

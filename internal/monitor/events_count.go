@@ -11,11 +11,11 @@ import (
 // goroutines and must not block.
 type JobObserver interface {
 	// JobWaited is called when an attempt starts, with the time since the job was ready to run.
-	JobWaited(q keys.Queue, wait time.Duration)
+	JobWaited(q keys.Queue, id string, wait time.Duration)
 	// JobRan is called when an attempt ends, completed or failed.
-	JobRan(q keys.Queue, completed bool, run time.Duration)
+	JobRan(q keys.Queue, id string, completed bool, run time.Duration)
 	// JobEnded is called when a job ends for good, with the attempts it used.
-	JobEnded(q keys.Queue, attempts int)
+	JobEnded(q keys.Queue, id string, attempts int)
 }
 
 // JobNameObserver is a JobObserver that also counts jobs by name, for the queues where that is wanted.
@@ -239,7 +239,7 @@ func (c *eventCounter) active(e entry) {
 	if r.ready > 0 {
 		c.minutes.waited(e.at, wait)
 		if c.observer != nil {
-			c.observer.JobWaited(c.queue, ofMillis(wait))
+			c.observer.JobWaited(c.queue, e.job, ofMillis(wait))
 		}
 	}
 	r.last, r.started, r.ready = e.kind, e.at, 0
@@ -272,7 +272,7 @@ func (c *eventCounter) ended(e entry, completed bool) {
 		c.named(r, "failed")
 	}
 	if r.known && c.observer != nil {
-		c.observer.JobEnded(c.queue, r.attempts+1)
+		c.observer.JobEnded(c.queue, e.job, r.attempts+1)
 	}
 	c.forget(e.job)
 }
@@ -294,7 +294,7 @@ func (c *eventCounter) ran(r *jobRecord, e entry, completed bool) {
 	}
 	c.minutes.ran(e.at, run)
 	if c.observer != nil {
-		c.observer.JobRan(c.queue, completed, ofMillis(run))
+		c.observer.JobRan(c.queue, e.job, completed, ofMillis(run))
 	}
 }
 

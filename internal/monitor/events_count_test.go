@@ -21,9 +21,9 @@ type seen struct {
 	attempts                 []int
 }
 
-func (s *seen) JobWaited(_ keys.Queue, d time.Duration) { s.waits = append(s.waits, d) }
-func (s *seen) JobEnded(_ keys.Queue, n int)            { s.attempts = append(s.attempts, n) }
-func (s *seen) JobRan(_ keys.Queue, ok bool, d time.Duration) {
+func (s *seen) JobWaited(_ keys.Queue, _ string, d time.Duration) { s.waits = append(s.waits, d) }
+func (s *seen) JobEnded(_ keys.Queue, _ string, n int)            { s.attempts = append(s.attempts, n) }
+func (s *seen) JobRan(_ keys.Queue, _ string, ok bool, d time.Duration) {
 	if ok {
 		s.completed = append(s.completed, d)
 	} else {
