@@ -57,6 +57,10 @@ func init() { //nolint:gochecknoinits // the steps that run others would make th
 			slices.Sort(ids)
 			return list(ids), err
 		},
+		"removeOrphans": func(ctx context.Context, c call) (any, error) {
+			ids, err := c.q.RemoveOrphanedJobs(ctx, c.Limit)
+			return len(ids), err
+		},
 		"extendLock":            extendLock,
 		"extendLocks":           extendLocks,
 		"moveToDelayed":         moveToDelayed,

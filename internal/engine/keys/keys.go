@@ -79,6 +79,12 @@ func (q Queue) IgnoredFailures(id string) string { return q.Key(id) + ":failed" 
 // Unsuccessful returns the zset of children whose failure failed the parent.
 func (q Queue) Unsuccessful(id string) string { return q.Key(id) + ":unsuccessful" }
 
+// Families are the first parts of names of several parts that are not of a job.
+var Families = []string{"repeat", "de", "dn", "metrics"}
+
+// JobParts are what follows a job's key and a colon in the names of the keys that belong to it.
+var JobParts = []string{"lock", "logs", "dependencies", "processed", "failed", "unsuccessful"}
+
 // State is one of the states a job can be in; the value is the one BullMQ's clients report.
 type State string
 

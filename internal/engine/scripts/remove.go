@@ -77,3 +77,10 @@ func (r *Runner) Obliterate(ctx context.Context, t Target, force bool) (Code, er
 		}
 	}
 }
+
+// RemoveOrphans deletes, of the ids given, those of jobs that are in no state, at most limit of them, and returns these
+// (lifecycle 8.22).
+func (r *Runner) RemoveOrphans(ctx context.Context, t Target, ids []string, limit int) ([]string, error) {
+	reply, err := r.write(ctx, "removeOrphans", t, args(limit).texts(ids))
+	return texts(list(reply)), err
+}

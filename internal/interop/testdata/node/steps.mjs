@@ -220,7 +220,7 @@ export const steps = {
   retryJobs: (side, a) => side.queue(a).retryJobs({ state: a.state ?? 'failed', ...(a.opts ?? {}) }),
   promoteJobs: (side, a) => side.queue(a).promoteJobs(a.opts ?? {}),
   trimEvents: (side, a) => void side.queue(a).trimEvents(a.max),
-  removeOrphans: (side, a) => side.queue(a).removeOrphanedJobs(),
+  removeOrphans: (side, a) => side.queue(a).removeOrphanedJobs(1000, a.limit ?? 0),
   removeDedupKey: (side, a) => side.queue(a).removeDeduplicationKey(a.key),
 
   // one job
