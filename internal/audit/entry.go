@@ -11,6 +11,11 @@ const (
 	Refused = "refused" // by a rule: permission, state, origin
 	Failed  = "failed"  // by an error
 	Asked   = "asked"   // the question was shown, nothing was done
+
+	// Started is an operation that goes on; it ends as Done, Failed, Cancelled or Interrupted, by the end of the process.
+	Started     = "started"
+	Cancelled   = "cancelled"
+	Interrupted = "interrupted"
 )
 
 // Bounds of what is kept of one entry.

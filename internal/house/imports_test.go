@@ -74,6 +74,7 @@ var rules = map[string]rule{
 	},
 	"internal/web/chart":     {},
 	"internal/web/jsonview":  {},
+	"internal/web/openapi":   {},
 	"internal/web/operation": {},
 	"templates":              {modules: []string{"github.com/a-h/templ"}},
 	"static":                 {},
@@ -86,12 +87,14 @@ var rules = map[string]rule{
 	"internal/search":        {ours: []string{"internal/engine", "internal/engine/keys", "internal/fold"}},
 
 	// Only tests import these.
-	"internal/testredis": {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
-	"internal/testnode":  {},
-	"internal/interop":   {},
-	"internal/e2e":       {},
-	"internal/browser":   {},
-	"internal/house":     {},
+	"internal/testbullpen": {},
+	"internal/testredis":   {modules: []string{goRedis, "github.com/alicebob/miniredis/v2"}},
+	"internal/testnode":    {},
+	"internal/interop":     {},
+	"internal/e2e":         {},
+	"internal/judge":       {},
+	"internal/browser":     {},
+	"internal/house":       {},
 }
 
 const module = "bullpen/"

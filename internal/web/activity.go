@@ -50,9 +50,12 @@ func (s *Server) activityPage(ctx context.Context, r viewRequest) (view, error) 
 	return view{title: "Activity", nav: "/activity", content: templates.ActivityView(v)}, nil
 }
 
+// outcomes are the results the activity can be narrowed to.
+var outcomes = []string{audit.Started, audit.Done, audit.Cancelled, audit.Interrupted, audit.Refused, audit.Failed}
+
 func outcomeOptions(chosen string) []templates.Option {
 	options := []templates.Option{{Label: "All results"}}
-	for _, o := range []string{audit.Done, audit.Refused, audit.Failed} {
+	for _, o := range outcomes {
 		options = append(options, templates.Option{Value: o, Label: o})
 	}
 	for i := range options {
@@ -111,7 +114,7 @@ func (s *Server) activityRow(e Entry, r viewRequest) templates.ActivityRow {
 	q := s.links.parseQueue(e.Queue)
 	row.Queue = &templates.Link{Label: jsonview.Visible(s.queueName(e.Queue)), URL: s.links.queue(q)}
 	if len(e.Jobs) == 0 {
-		row.Target = s.activityTarget(q, e.Target)
+		row.Target = s.activityTarget(q, e)
 	}
 	for _, id := range e.Jobs {
 		row.Jobs = append(row.Jobs, templates.Link{Label: jsonview.Visible(id), URL: s.links.job(q, id)})
@@ -122,9 +125,12 @@ func (s *Server) activityRow(e Entry, r viewRequest) templates.ActivityRow {
 	return row
 }
 
-// activityTarget is the job or the state that was acted on; nil when it was the queue itself.
-func (s *Server) activityTarget(q keys.Queue, target string) *templates.Link {
+// activityTarget is the job, the scheduler or the state that was acted on; nil when it was the queue itself.
+func (s *Server) activityTarget(q keys.Queue, e Entry) *templates.Link {
+	target := e.Target
 	switch {
+	case target != "" && strings.HasSuffix(e.Action, " scheduler"):
+		return &templates.Link{Label: jsonview.Visible(target), URL: s.links.queue(q, "schedulers", target)}
 	case target == "":
 		return nil
 	case templates.StateOf(target).Label != "Unknown":
@@ -135,6 +141,10 @@ func (s *Server) activityTarget(q keys.Queue, target string) *templates.Link {
 
 func outcomeLook(outcome string) templates.Health {
 	switch outcome {
+	case audit.Started:
+		return templates.Health{Label: outcome, Class: "s-active", Icon: "s-active"}
+	case audit.Cancelled, audit.Interrupted:
+		return templates.Health{Label: outcome, Class: "s-paused", Icon: "s-paused"}
 	case audit.Done:
 		return templates.Health{Label: outcome, Class: "s-completed", Icon: "s-completed"}
 	case audit.Refused:

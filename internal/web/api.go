@@ -2,62 +2,22 @@ package web
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"slices"
 	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
-	"bullpen/internal/web/operation"
-
-	"github.com/labstack/echo/v4"
 )
 
 // apiVersion is where the API is mounted. Acts are there under the paths they have for people.
 const apiVersion = "/api/v1"
 
-// apiReads are the API's reads by route pattern below apiVersion.
-func (s *Server) apiReads() map[string]apiFunc {
-	return map[string]apiFunc{
-		"/queues":                  s.apiQueues,
-		"/queues/:queue":           s.apiQueue,
-		"/queues/:queue/jobs":      s.apiJobs,
-		"/queues/:queue/jobs/:id":  s.apiJob,
-		"/queues/:queue/policy":    s.apiPolicy,
-		"/search":                  s.apiSearch,
-		"/failures":                s.apiFailures,
-		"/failures/letters":        s.apiLetters,
-		"/operations":              s.apiOperations,
-		"/operations/:op":          s.apiOperation,
-		"/operations/:op/refusals": s.apiRefusals,
-	}
-}
-
-// apiFunc answers a read with a value that becomes JSON.
-type apiFunc func(ctx context.Context, r viewRequest) (any, error)
-
-func (s *Server) serveAPI(f apiFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		who, err := s.identify(c.Request())
-		if err != nil {
-			return err
-		}
-		v, err := f(c.Request().Context(), s.viewRequest(c, who))
-		if err != nil {
-			return err
-		}
-		s.answer(c, http.StatusOK, echo.MIMEApplicationJSON, v)
-		return nil
-	}
-}
-
 // queueJSON is a queue as the API tells it. Figures that are not known are left out.
 type queueJSON struct {
 	Name       string               `json:"name"`
 	Prefix     string               `json:"prefix"`
-	Health     string               `json:"health"`
+	Health     string               `json:"health" enum:"needs-attention,watch,healthy,paused,quiet,unknown"`
 	Reason     string               `json:"reason"`
 	Paused     bool                 `json:"paused"`
 	Counts     map[keys.State]int64 `json:"counts,omitempty"`
@@ -68,6 +28,34 @@ type queueJSON struct {
 	Ceiling    *int64               `json:"ceiling,omitempty"`
 	Limited    bool                 `json:"limited"`
 	Rates      *ratesJSON           `json:"ratesPerSecond,omitempty"`
+}
+
+// queuesJSON are the queues at a time; stale says that no new figures have come since.
+type queuesJSON struct {
+	At     time.Time   `json:"at"`
+	Stale  bool        `json:"stale" doc:"Redis has not answered since"`
+	Queues []queueJSON `json:"queues"`
+}
+
+// queueDetailJSON is a queue and its last hour, oldest minute first.
+type queueDetailJSON struct {
+	queueJSON
+	Minutes []minuteJSON `json:"minutes"`
+}
+
+// minuteJSON is what happened in a minute. Times are milliseconds, 0 when nothing was seen.
+type minuteJSON struct {
+	Start     time.Time `json:"start"`
+	Added     int64     `json:"added"`
+	Completed int64     `json:"completed"`
+	Failed    int64     `json:"failed"`
+	Retried   int64     `json:"retried"`
+	Stalled   int64     `json:"stalled"`
+	WaitP50   float64   `json:"waitP50Milliseconds"`
+	WaitP95   float64   `json:"waitP95Milliseconds"`
+	RunP50    float64   `json:"runP50Milliseconds"`
+	RunP95    float64   `json:"runP95Milliseconds"`
+	Seen      int64     `json:"seen" doc:"how many attempts the percentiles are made of"`
 }
 
 type ratesJSON struct {
@@ -121,7 +109,7 @@ func (s *Server) apiQueues(_ context.Context, r viewRequest) (any, error) {
 	for _, q := range match {
 		out = append(out, toQueueJSON(q))
 	}
-	return map[string]any{"at": r.snap.At, "stale": s.stale(r.snap, r.now), "queues": out}, nil
+	return queuesJSON{r.snap.At, s.stale(r.snap, r.now), out}, nil
 }
 
 func (s *Server) apiQueue(_ context.Context, r viewRequest) (any, error) {
@@ -129,7 +117,13 @@ func (s *Server) apiQueue(_ context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toQueueJSON(q), nil
+	out := queueDetailJSON{toQueueJSON(q), make([]minuteJSON, 0, len(q.History))}
+	for _, m := range q.History {
+		out.Minutes = append(out.Minutes, minuteJSON{
+			m.Start, m.Added, m.Completed, m.Failed, m.Retried, m.Stalled, m.WaitP50, m.WaitP95, m.RunP50, m.RunP95, m.Seen,
+		})
+	}
+	return out, nil
 }
 
 // rowJSON is one job of a list: no payload, only its size.
@@ -165,6 +159,15 @@ func toRowJSON(r engine.Row) rowJSON {
 	}
 }
 
+// jobListJSON is a page of the jobs in a state.
+type jobListJSON struct {
+	State string    `json:"state"`
+	Total int64     `json:"total"`
+	Page  int64     `json:"page"`
+	Size  int64     `json:"size"`
+	Jobs  []rowJSON `json:"jobs"`
+}
+
 // apiJobs lists jobs of one state: ?state=, ?order=asc|desc, ?page=, ?size= up to 100, ?q= for those that match.
 func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	q, err := s.queueOf(r)
@@ -195,89 +198,5 @@ func (s *Server) apiJobs(ctx context.Context, r viewRequest) (any, error) {
 	for _, row := range rows {
 		out = append(out, toRowJSON(row))
 	}
-	return map[string]any{"state": t.name, "total": total, "page": page, "size": size, "jobs": out}, nil
-}
-
-// jobJSON is one job with its payloads, masked; a payload over the limit is left out and its size told.
-type jobJSON struct {
-	ID              string           `json:"id"`
-	Name            string           `json:"name"`
-	State           keys.State       `json:"state"`
-	Data            json.RawMessage  `json:"data,omitempty"`
-	ReturnValue     json.RawMessage  `json:"returnvalue,omitempty"`
-	Progress        json.RawMessage  `json:"progress,omitempty"`
-	Timestamp       *time.Time       `json:"timestamp,omitempty"`
-	ProcessedOn     *time.Time       `json:"processedOn,omitempty"`
-	FinishedOn      *time.Time       `json:"finishedOn,omitempty"`
-	Due             *time.Time       `json:"due,omitempty"`
-	Priority        int64            `json:"priority"`
-	AttemptsMade    int              `json:"attemptsMade"`
-	AttemptsStarted int              `json:"attemptsStarted"`
-	Attempts        int              `json:"attempts"`
-	FailedReason    string           `json:"failedReason,omitempty"`
-	Stacktrace      []string         `json:"stacktrace,omitempty"`
-	ProcessedBy     string           `json:"processedBy,omitempty"`
-	Logs            int64            `json:"logs"`
-	Sizes           map[string]int64 `json:"sizes"`
-}
-
-func (s *Server) apiJob(ctx context.Context, r viewRequest) (any, error) {
-	q, err := s.queueOf(r)
-	if err != nil {
-		return nil, err
-	}
-	j, err := s.peek(ctx, r, q, r.params["id"])
-	if err != nil {
-		return nil, err
-	}
-	return jobJSON{
-		ID: j.ID, Name: j.Name, State: j.State, Data: s.whole(j, "data"), ReturnValue: s.whole(j, "returnvalue"), Progress: s.whole(j, "progress"),
-		Timestamp: known(j.Timestamp), ProcessedOn: known(j.ProcessedOn), FinishedOn: known(j.FinishedOn), Due: known(j.Due),
-		Priority: j.Priority, AttemptsMade: j.AttemptsMade, AttemptsStarted: j.AttemptsStarted, Attempts: j.AttemptsAllowed(),
-		FailedReason: j.FailedReason, Stacktrace: j.Stacktrace, ProcessedBy: j.ProcessedBy, Logs: j.Logs, Sizes: j.Sizes,
-	}, nil
-}
-
-// whole is a stored field as JSON: nothing when it is absent or was cut, a string when it is not JSON.
-func (s *Server) whole(j *engine.Peek, field string) json.RawMessage {
-	text, ok := j.Fields[field]
-	if !ok || int64(len(text)) < j.Sizes[field] {
-		return nil
-	}
-	return s.asJSON([]byte(text))
-}
-
-func (s *Server) apiOperations(_ context.Context, r viewRequest) (any, error) {
-	out := []operation.Status{}
-	for _, st := range s.ops.List() {
-		if s.mayOperation(r.who, Viewer, st) {
-			out = append(out, st)
-		}
-	}
-	return map[string]any{"operations": out}, nil
-}
-
-// operationOf finds an operation the caller may see.
-func (s *Server) operationOf(r viewRequest) (*operation.Operation, error) {
-	op, err := s.findOperation(r.params["op"])
-	if err == nil && !s.mayOperation(r.who, Viewer, op.Status()) {
-		return nil, s.noOperation(r.params["op"])
-	}
-	return op, err
-}
-
-func (s *Server) apiOperation(_ context.Context, r viewRequest) (any, error) {
-	op, err := s.operationOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return op.Status(), nil
-}
-
-func (s *Server) apiRefusals(_ context.Context, r viewRequest) (any, error) {
-	op, err := s.operationOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"refusals": op.Refusals()}, nil
+	return jobListJSON{t.name, total, page, size, out}, nil
 }

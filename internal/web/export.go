@@ -22,6 +22,8 @@ const (
 	exportTime  = 8 * time.Second
 	// exportBatch is how many jobs are read in one go.
 	exportBatch = 100
+	// ndjson is one JSON object a line.
+	ndjson = "application/x-ndjson"
 )
 
 // exportedJob is one line of a download.
@@ -94,7 +96,7 @@ func (s *Server) export(c echo.Context) error {
 	}
 	list := search.List{Queue: queue, State: t.state, Until: r.now, IDs: slices.DeleteFunc(slices.Clone(r.query["id"]), keys.Reserved)}
 	res := c.Response()
-	res.Header().Set(echo.HeaderContentType, "application/x-ndjson")
+	res.Header().Set(echo.HeaderContentType, ndjson)
 	res.Header().Set("Cache-Control", "no-store")
 	res.Header().Set("Content-Disposition", `attachment; filename="`+escapeSegment(q.Name)+"-"+t.name+`.jsonl"`)
 	res.WriteHeader(http.StatusOK)

@@ -17,7 +17,7 @@ type groupJSON struct {
 	// Unrecoverable counts those that failed for good with attempts left.
 	Unrecoverable int64 `json:"unrecoverable"`
 	// Trend is how many failed in each of the last 24 hours, the present one last.
-	Trend  [failures.Hours]int64 `json:"trend"`
+	Trend  [failures.Hours]int64 `json:"trend" doc:"how many failed in each of the last 24 hours, the present one last"`
 	First  time.Time             `json:"firstSeen"`
 	Last   time.Time             `json:"lastSeen"`
 	Sample struct {
@@ -26,6 +26,15 @@ type groupJSON struct {
 		Error string `json:"error"`
 	} `json:"sample"`
 	Queues map[string]int64 `json:"queues"`
+}
+
+// groupsJSON are groups of failed jobs, and how many of the failed jobs they are made of.
+type groupsJSON struct {
+	At       time.Time   `json:"at"`
+	Seen     int64       `json:"seen"`
+	Total    int64       `json:"total"`
+	Complete bool        `json:"complete"`
+	Groups   []groupJSON `json:"groups"`
 }
 
 // apiFailures lists the groups of failed jobs: ?q=, ?within=1h|24h, ?sort=newest|rising.
@@ -51,5 +60,5 @@ func (s *Server) apiGroups(ctx context.Context, r viewRequest, of grouping) (any
 		}
 		out = append(out, x)
 	}
-	return map[string]any{"at": rep.At, "seen": seen, "total": total, "complete": seen >= total, "groups": out}, nil
+	return groupsJSON{rep.At, seen, total, seen >= total, out}, nil
 }

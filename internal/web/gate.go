@@ -87,7 +87,7 @@ func (s *Server) admit(c echo.Context, a *Action) (*Call, error) {
 	if call.Found != nil && call.Found.Legacy {
 		return call, problem(http.StatusConflict, "Left alone", "%s was written by Bull 3 or 4. Bullpen shows it and never writes to it.", call.Queue.Name)
 	}
-	call.Values, err = readValues(c)
+	call.Values, err = readValues(c, a)
 	return call, err
 }
 
@@ -132,6 +132,11 @@ func (s *Server) perform(ctx context.Context, call *Call) (*Question, Result, er
 // movedOn says that the state is not the one the person saw.
 func movedOn(call *Call, now string) *Problem {
 	what := "The queue"
+	if id, ok := call.Params["scheduler"]; ok && now != string(keys.Unknown) {
+		return problem(http.StatusConflict, "Nothing was done", "Scheduler %s was changed by somebody else meanwhile. The page is up to date again.", visibleText(id))
+	} else if ok {
+		what = "Scheduler " + visibleText(id)
+	}
 	if id := call.Params["id"]; id != "" {
 		what = "Job " + id
 	}
@@ -171,7 +176,7 @@ func (s *Server) show(c echo.Context, call *Call, q *Question) error {
 		status = http.StatusUnprocessableEntity
 	}
 	if wantsJSON(c.Request()) {
-		s.answer(c, status, echo.MIMEApplicationJSON, map[string]any{"question": q.Title, "confirm": confirmWord(q), "preview": q.Preview})
+		s.answer(c, status, echo.MIMEApplicationJSON, questionJSON{q.Title, confirmWord(q), q.Preview})
 		return nil
 	}
 	r := s.viewRequest(c, call.Who)
@@ -247,7 +252,7 @@ func outcome(res Result) string {
 func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entry {
 	e := Entry{
 		At: call.Now, Who: call.Who.Name, Role: call.Who.Role.String(), Action: call.Action.Name,
-		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: cmp.Or(call.Params["id"], call.Params["group"]),
+		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: cmp.Or(call.Params["id"], call.Params["scheduler"], call.Params["group"]),
 	}
 	if call.Queue.Name != "" {
 		e.Queue = call.Queue.Qualified()
@@ -304,7 +309,7 @@ func actPath(r *http.Request) string {
 
 // readValues reads a form or a JSON object. Members of an object that are strings count as text, arrays of strings as
 // repeated values, anything else as its JSON.
-func readValues(c echo.Context) (url.Values, error) {
+func readValues(c echo.Context, a *Action) (url.Values, error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxForm)
 	kind, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
@@ -325,6 +330,9 @@ func readValues(c echo.Context) (url.Values, error) {
 	}
 	values := c.QueryParams()
 	for name, m := range members {
+		if err := unknownMember(a, name); err != nil {
+			return url.Values{}, err
+		}
 		values[name] = texts(name, m)
 	}
 	return values, nil

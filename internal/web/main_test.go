@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -126,6 +127,9 @@ type fixed struct{ who Identity }
 
 func (f fixed) Identify(*http.Request) (Identity, error) { return f.who, nil }
 
+// noQueues is for servers that are not asked for any.
+func noQueues(keys.Queue) (*engine.Queue, error) { return nil, errors.New("no queues here") }
+
 // bench is a server with one queue on a real Redis.
 type bench struct {
 	*Server
@@ -235,7 +239,9 @@ func (b *bench) do(r *http.Request) answer {
 	res := w.Result()
 	body, err := io.ReadAll(res.Body)
 	require.NoError(b.t, err)
-	return answer{res.StatusCode, res.Header, string(body)}
+	a := answer{res.StatusCode, res.Header, string(body)}
+	b.holds(r, a)
+	return a
 }
 
 func (b *bench) get(path string) answer {

@@ -264,7 +264,7 @@ func (s *Server) operationRefusals(c echo.Context) error {
 	if !s.mayOperation(who, Viewer, op.Status()) {
 		return echo.ErrNotFound
 	}
-	c.Response().Header().Set(echo.HeaderContentType, "application/x-ndjson")
+	c.Response().Header().Set(echo.HeaderContentType, ndjson)
 	c.Response().Header().Set("Cache-Control", "no-store")
 	enc := json.NewEncoder(c.Response())
 	for _, r := range op.Refusals() {

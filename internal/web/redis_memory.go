@@ -39,21 +39,9 @@ func (s *Server) redisMemory(ctx context.Context, r viewRequest) templates.Redis
 	}
 	m.Label = "Sample again"
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, sampleLimit)
-	defer cancel()
-	queues := s.fullestQueues(r)
-	var found []sampled
-	for _, q := range queues[:min(len(queues), sampledQueues)] {
-		eq, err := s.engineOf(q.Queue)
-		var memory engine.Memory
-		if err == nil {
-			memory, err = eq.SampleMemory(ctx)
-		}
-		if err != nil {
-			m.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "Not every queue could be measured.", Text: sentenceStart(oneLine(err)) + "."}
-			break
-		}
-		found = append(found, sampled{q, memory})
+	found, left, err := s.sampleMemory(ctx, r)
+	if err != nil {
+		m.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "Not every queue could be measured.", Text: sentenceStart(oneLine(err)) + "."}
 	}
 	m.Rows = s.memoryRows(found, r.snap.Redis.UsedMemory)
 	measured := int64(0)
@@ -62,10 +50,29 @@ func (s *Server) redisMemory(ctx context.Context, r viewRequest) templates.Redis
 	}
 	m.Note = "Estimate from " + words.Plural(measured, "job", "jobs") + ", at most 20 of each queue and state, sampled " +
 		r.now.In(s.o.Zone).Format("15:04:05") + " in " + words.Exact(time.Since(began)) + ". Logs of jobs are not counted."
-	if more := len(queues) - len(found); more > 0 {
-		m.Note += " " + words.Plural(int64(more), "queue was", "queues were") + " not sampled."
+	if left > 0 {
+		m.Note += " " + words.Plural(int64(left), "queue was", "queues were") + " not sampled."
 	}
 	return m
+}
+
+// sampleMemory measures the fullest queues; left is how many others there are.
+func (s *Server) sampleMemory(ctx context.Context, r viewRequest) (found []sampled, left int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleLimit)
+	defer cancel()
+	queues := s.fullestQueues(r)
+	for _, q := range queues[:min(len(queues), sampledQueues)] {
+		eq, err := s.engineOf(q.Queue)
+		var memory engine.Memory
+		if err == nil {
+			memory, err = eq.SampleMemory(ctx)
+		}
+		if err != nil {
+			return found, len(queues) - len(found), err
+		}
+		found = append(found, sampled{q, memory})
+	}
+	return found, len(queues) - len(found), nil
 }
 
 // fullestQueues are the queues the viewer may see, those with most jobs first.

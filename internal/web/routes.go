@@ -31,6 +31,10 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue/jobs/:id": s.jobPage,
 		"/queues/:queue/policy":   s.policyPage,
 
+		"/schedulers":                          s.schedulersPage,
+		"/queues/:queue/schedulers":            s.queueSchedulers,
+		"/queues/:queue/schedulers/:scheduler": s.schedulerPage,
+
 		"/failures":         s.failuresPage,
 		"/failures/letters": s.lettersPage,
 		"/search":           s.searchPage,
@@ -71,16 +75,21 @@ func (s *Server) routes() *echo.Echo {
 			e.GET(a.Path, s.serve(s.askView(a)))
 		}
 	}
-	for pattern, f := range s.apiReads() {
-		e.GET(apiVersion+pattern, s.serveAPI(f))
+	for _, read := range s.apiReads() {
+		h := read.raw
+		if h == nil {
+			h = s.serveAPI(read.do)
+		}
+		e.GET(apiVersion+read.path, h)
 	}
 	e.GET("/operations/:op/refusals", s.operationRefusals)
 	e.GET("/queues/:queue/export", s.export)
-	e.GET(apiVersion+"/queues/:queue/export", s.export)
 	for _, field := range jobFiles {
 		e.GET("/queues/:queue/jobs/:id/"+field, s.jobFile(field))
 	}
 	s.signInRoutes(e)
+	e.GET("/zone", s.zonePage)
+	e.POST("/zone", s.chooseZone)
 	e.GET("/live", s.live)
 	e.GET("/static/:name", s.static)
 	e.GET("/favicon.ico", s.favicon)

@@ -19,7 +19,7 @@ type foundJSON struct {
 // lookJSON is what one look found and how far it came.
 type lookJSON struct {
 	// By is "id" when the text was found as an id, else "scan".
-	By     string      `json:"by"`
+	By     string      `json:"by" enum:"id,scan"`
 	Jobs   []foundJSON `json:"jobs"`
 	Looked int64       `json:"looked"`
 	// Total is about how many jobs there are to look at.
@@ -84,6 +84,13 @@ func (s *Server) apiSearch(ctx context.Context, r viewRequest) (any, error) {
 	return toLookJSON(found, total), nil
 }
 
+// matchListJSON are the jobs in a state that match, as far as one look reached.
+type matchListJSON struct {
+	State string `json:"state"`
+	Size  int64  `json:"size"`
+	lookJSON
+}
+
 // apiMatches lists the jobs of a tab that match: ?q=, ?from=, ?size= up to 100.
 func (s *Server) apiMatches(ctx context.Context, r viewRequest, q *monitor.Queue, t tab, query *search.Query, size int64, oldest bool) (any, error) {
 	from, err := cursor(r.query)
@@ -100,11 +107,7 @@ func (s *Server) apiMatches(ctx context.Context, r viewRequest, q *monitor.Queue
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		State string `json:"state"`
-		Size  int64  `json:"size"`
-		lookJSON
-	}{t.name, size, toLookJSON(found, t.count(q))}, nil
+	return matchListJSON{t.name, size, toLookJSON(found, t.count(q))}, nil
 }
 
 // sizeOf is how many jobs a page of the API has.

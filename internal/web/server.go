@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,7 +36,9 @@ type Server struct {
 	// failures and letters count failed jobs and dead letters by kind for all viewers.
 	failures, letters *failures.Collector
 	hub               *hub
-	boot              string // names this process in event ids
+	zones             *zones
+	boot              string          // names this process in event ids
+	apiText           json.RawMessage // the API\'s document
 	echo              *echo.Echo
 	http              *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
@@ -59,6 +62,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.ops, s.scans = operation.New(o.Clock), newScans()
 	s.hub, s.boot = newHub(s), rand.Text()[:8]
+	s.zones = &zones{home: o.Zone, by: map[string]*Server{}}
 	if s.failures, err = failures.New(failures.Options{Queue: o.Queue, Clock: o.Clock}); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
@@ -69,6 +73,9 @@ func New(o Options) (*Server, error) {
 		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
 	}
 	s.echo = s.routes()
+	if s.apiText, err = s.document(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -80,7 +87,9 @@ func New(o Options) (*Server, error) {
 }
 
 // Handler serves one request; for tests and for callers with a server of their own.
-func (s *Server) Handler() http.Handler { return headAsGet(s.echo) }
+func (s *Server) Handler() http.Handler {
+	return headAsGet(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.forReader(r).echo.ServeHTTP(w, r) }))
+}
 
 // headAsGet answers HEAD like GET, except for the stream, which would never end; net/http leaves the body out.
 func headAsGet(next http.Handler) http.Handler {
