@@ -44,12 +44,15 @@ type DemoOptions struct {
 }
 
 // Demo is sample work that looks like a real system: emails (steady), thumbnails (in bursts), partner-sync (slow and
-// rate-limited), webhooks (flaky, with retries, exhausted failures and dead letters) and reminders (delayed). Its
-// workers run in a Pool; Start adds the first jobs and begins to produce more.
+// rate-limited), webhooks (flaky, with retries, exhausted failures and dead letters) and reminders (delayed, and by
+// schedulers), with flows across four of them. Its workers run in a Pool; Start adds the first jobs and begins to produce
+// more.
 type Demo struct {
 	o      DemoOptions
 	log    *slog.Logger
 	queues []*demoQueue
+	flows  *engine.FlowProducer
+	orders *rand.Rand // of the flows
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 }
@@ -69,7 +72,9 @@ type demoPlan struct {
 	every time.Duration
 	first int
 	beat  func(*rand.Rand) []engine.JobSpec
-	work  func(context.Context, *demoJob) (any, error)
+	// schedulers add jobs by themselves.
+	schedulers []demoScheduler
+	work       func(context.Context, *demoJob) (any, error)
 }
 
 // NewDemo validates o. It does not touch Redis.
@@ -82,15 +87,23 @@ func NewDemo(o DemoOptions) (*Demo, error) {
 	}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	d := &Demo{o: o, log: log.With("component", "demo"), cancel: func() {}}
+	defaults := map[string]engine.JobOptions{}
 	for i, plan := range demoPlans() {
+		defaults[plan.name] = JobDefaults(d.paced(plan.policy))
 		q, err := engine.NewQueue(engine.QueueOptions{
-			Client: o.Client, Prefix: o.Prefix, Name: plan.name, Defaults: JobDefaults(d.paced(plan.policy)),
+			Client: o.Client, Prefix: o.Prefix, Name: plan.name, Defaults: defaults[plan.name],
 		})
 		if err != nil {
 			return nil, fmt.Errorf("demo: %w", err)
 		}
 		d.queues = append(d.queues, &demoQueue{q, plan, rand.New(rand.NewPCG(o.Seed, uint64(i)))})
 	}
+	d.orders = rand.New(rand.NewPCG(o.Seed, uint64(len(d.queues))))
+	flows, err := engine.NewFlowProducer(engine.FlowProducerOptions{Client: o.Client, Prefix: o.Prefix, Defaults: defaults})
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	d.flows = flows
 	return d, nil
 }
 
@@ -122,16 +135,23 @@ func (d *Demo) Workers() (workers []WorkerConfig) {
 // Start adds the first jobs and begins to produce. ctx bounds the first jobs only.
 func (d *Demo) Start(ctx context.Context) error {
 	for _, q := range d.queues {
+		if err := d.schedule(ctx, q); err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
 		for range q.first {
 			if err := q.tick(ctx); err != nil {
 				return fmt.Errorf("demo: %w", err)
 			}
 		}
 	}
+	if err := d.order(ctx); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
 	ctx, d.cancel = context.WithCancel(context.Background())
 	for _, q := range d.queues {
-		d.loops.Go(func() { d.loop(ctx, q) })
+		d.loops.Go(func() { d.loop(ctx, q.Name, q.rand, q.every, q.tick) })
 	}
+	d.loops.Go(func() { d.loop(ctx, "orders", d.orders, demoOrderEvery, d.order) })
 	return nil
 }
 
@@ -142,10 +162,10 @@ func (d *Demo) Stop() {
 	d.loops.Wait()
 }
 
-// loop lets a queue's producer beat after random times until ctx ends.
-func (d *Demo) loop(ctx context.Context, q *demoQueue) {
+// loop lets a producer beat after random times, every so often in the mean, until ctx ends.
+func (d *Demo) loop(ctx context.Context, name string, r *rand.Rand, every time.Duration, beat func(context.Context) error) {
 	failing := false
-	next := func() time.Duration { return d.scaled(arrival(q.rand, q.every)) }
+	next := func() time.Duration { return d.scaled(arrival(r, every)) }
 	timer := time.NewTimer(next())
 	defer timer.Stop()
 	for {
@@ -154,9 +174,9 @@ func (d *Demo) loop(ctx context.Context, q *demoQueue) {
 			return
 		case <-timer.C:
 		}
-		err := q.tick(ctx)
+		err := beat(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			d.log.Warn("demo jobs cannot be added, trying again", "queue", q.Name, "err", err)
+			d.log.Warn("demo jobs cannot be added, trying again", "queue", name, "err", err)
 		}
 		failing = err != nil
 		if failing {

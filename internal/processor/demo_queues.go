@@ -44,7 +44,7 @@ func demoPlans() []demoPlan {
 			},
 		},
 		{
-			name: "reminders", every: 2 * time.Second, first: 15, beat: makeReminders, work: sendReminder,
+			name: "reminders", every: 2 * time.Second, first: 15, beat: makeReminders, work: sendReminder, schedulers: reminderSchedulers(),
 			policy: policy.Policy{
 				Attempts: 3, Backoff: policy.Backoff{Type: policy.Fixed, Delay: 5 * time.Second},
 				Concurrency: 2, KeepCompleted: few, KeepFailed: few, Timeout: time.Minute,

@@ -3,6 +3,8 @@ package processor
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +63,18 @@ func TestDemoIsALivelySystem(t *testing.T) {
 	for name, ok := range enough {
 		eventually(t, func() bool { return ok(counts(t, d.queue(name))) })
 	}
+
+	// Schedulers fire, and flows come to their end.
+	eventually(t, func() bool {
+		s, err := d.queue("reminders").Scheduler(t.Context(), "abandoned-carts")
+		require.NoError(t, err)
+		return s != nil && s.Pending && s.Iterations >= 2
+	})
+	eventually(t, func() bool {
+		done, _, err := d.queue("emails").Rows(t.Context(), keys.Completed, 0, -1, false)
+		require.NoError(t, err)
+		return slices.ContainsFunc(done, func(r engine.Row) bool { return strings.HasPrefix(r.ID, "order-") })
+	})
 
 	// The failures are of several kinds, exhausted and unrecoverable, with traces.
 	q := d.queue("webhooks")
