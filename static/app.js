@@ -28,46 +28,24 @@
     return Math.floor(h / 24) + sep + 'days';
   }
 
-  const zoneKey = 'bullpen-zone';
-  let local = false;
-  try { local = localStorage.getItem(zoneKey) === 'browser'; } catch { /* storage may be forbidden */ }
-
-  function exact(t) {
-    return new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long' }).format(t);
-  }
-
   function times(root = document) {
     for (const el of $$('time[data-rel]', root)) {
       const d = now() - Date.parse(el.dateTime);
       const text = d < 0 ? 'in ' + span(-d) : span(d) + ' ago';
       if (el.textContent !== text) el.textContent = text;
     }
-    for (const el of $$('time', root)) {
-      if (local && !el.dataset.utc) {
-        el.dataset.utc = el.title;
-        el.title = exact(new Date(el.dateTime));
-      } else if (!local && el.dataset.utc) {
-        el.title = el.dataset.utc;
-        delete el.dataset.utc;
-      }
-    }
   }
 
-  const zone = $('#zone');
-  const zoneWords = zone.textContent;
-  function showZone() {
-    zone.textContent = local ? 'Times in your zone, ' : zoneWords + ', ';
-    const b = document.createElement('button');
-    b.type = 'button';
-    b.className = 'plain';
-    b.textContent = local ? 'use ' + zoneWords.replace(/^Times in /, '') : 'use this browser\u2019s zone';
-    b.addEventListener('click', () => {
-      local = !local;
-      try { localStorage.setItem(zoneKey, local ? 'browser' : ''); } catch { /* then only this page */ }
-      showZone();
-      times();
-    });
-    zone.append(b);
+  // The browser knows where its reader is: its zone comes first in the choice.
+  function offerZone(root) {
+    const select = $('#in-zone', root);
+    const name = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (!select || !name) return;
+    const known = [...select.options].find((o) => o.value === name);
+    const o = known || new Option(name, name);
+    if (!o.selected) o.text = name + ', this browser\u2019s';
+    o.selected = true;
+    select.prepend(o);
   }
 
   /* age of the data ------------------------------------------------------- */
@@ -370,7 +348,7 @@
     const form = e.target;
     const button = e.submitter;
     if (button?.getAttribute('aria-disabled')) { e.preventDefault(); return; }
-    if ((button?.formMethod || form.method) !== 'post') return;
+    if ((button?.formMethod || form.method) !== 'post' || form.hasAttribute('data-plain')) return;
     const url = button?.getAttribute('formaction') || form.getAttribute('action');
     const asks = button?.hasAttribute('data-asks') || form.hasAttribute('data-asks');
     if (form.closest('dialog.over')) {
@@ -397,6 +375,7 @@
     d.className = 'over' + (found.classList.contains('big') ? ' big' : '');
     d.setAttribute('aria-labelledby', found.getAttribute('aria-labelledby') || 'ask');
     d.append(...found.childNodes);
+    offerZone(d);
     d.addEventListener('close', () => { d.remove(); opener?.focus?.(); });
     document.body.append(d);
     d.showModal();
@@ -701,7 +680,7 @@
   $('#keys').hidden = false;
   wake(document);
   for (const box of $$('[data-scan]')) goOn(box);
-  showZone();
+  offerZone(document);
   age();
   connect();
 })();

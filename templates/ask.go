@@ -11,6 +11,8 @@ type Ask struct {
 	LeftOut []Sample
 	// Lists are further lists under titles of their own; their texts wrap.
 	Lists []AskList
+	// Firings are the times that a schedule would lead to.
+	Firings *Firings
 	// Note stands before the buttons' line: what it means for the queue.
 	Note string
 	// Hint stands beside the buttons.
@@ -28,6 +30,8 @@ type Ask struct {
 	NoURL string
 	// Problem is what was wrong with the form as a whole.
 	Problem string
+	// Plain sends the form as browsers do, without the script.
+	Plain bool
 	// Unconfirmed leaves out the answer: sending the form leads to the next question.
 	Unconfirmed bool
 }

@@ -73,6 +73,8 @@ type Foot struct {
 	Read    When
 	Took    string
 	Zone    string
+	// ZoneURL is where another zone is chosen; empty for those who have not signed in.
+	ZoneURL string
 	Version string
 }
 

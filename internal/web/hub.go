@@ -43,12 +43,12 @@ type stream struct {
 	wake   chan struct{} // has room for one
 }
 
-// join adds a reader of the given views and draws those that nobody has read so far.
-func (h *hub) join(ctx context.Context, addresses []string, who Identity) (*stream, error) {
+// join adds a reader of the given views, as s shows them, and draws those that nobody has read so far.
+func (h *hub) join(ctx context.Context, s *Server, addresses []string, who Identity) (*stream, error) {
 	st := &stream{wake: make(chan struct{}, 1)}
 	var fresh []*topic
 	for _, a := range addresses {
-		t, err := h.s.topicAt(a, who)
+		t, err := s.topicAt(a, who)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (h *hub) join(ctx context.Context, addresses []string, who Identity) (*stre
 		return nil, problem(http.StatusServiceUnavailable, "Too many live views", "This Bullpen serves %d already; the page still works without.", maxStreams)
 	}
 	for i, t := range st.topics {
-		key := topicKey(t.address, who)
+		key := t.key()
 		if known := h.topics[key]; known != nil {
 			st.topics[i] = known
 		} else {
@@ -84,7 +84,7 @@ func (h *hub) leave(st *stream) {
 	defer h.mu.Unlock()
 	for _, t := range st.topics {
 		if t.readers--; t.readers == 0 {
-			delete(h.topics, topicKey(t.address, t.who))
+			delete(h.topics, t.key())
 		}
 	}
 	delete(h.streams, st)
@@ -120,14 +120,14 @@ func (h *hub) start() {
 
 // warn tells every reader that no new figures have come. It asks Redis nothing.
 func (h *hub) warn(snap *monitor.Snapshot) {
-	markup, err := renderText(context.Background(), templates.Banners(h.s.warnings(snap, h.s.o.Clock())))
-	if err != nil {
-		h.s.log.Error("render warnings", "err", err)
-		return
-	}
 	h.mu.Lock()
 	h.seq++
 	for _, t := range h.topics {
+		markup, err := renderText(context.Background(), templates.Banners(t.server.warnings(snap, h.s.o.Clock())))
+		if err != nil {
+			h.s.log.Error("render warnings", "err", err)
+			continue
+		}
 		t.keep(h.seed, h.seq, map[string]string{"banners": markup})
 	}
 	h.mu.Unlock()
@@ -174,7 +174,7 @@ func (h *hub) draw(ctx context.Context, topics []*topic, snap *monitor.Snapshot)
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			drawn := h.s.drawTopic(ctx, t, snap)
+			drawn := t.server.drawTopic(ctx, t, snap)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			t.keep(h.seed, seq, drawn)

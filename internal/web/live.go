@@ -47,7 +47,7 @@ func (s *Server) live(c echo.Context) error {
 	}
 	slices.Sort(topics)
 	ctx := c.Request().Context()
-	st, err := s.hub.join(ctx, slices.Compact(topics), who)
+	st, err := s.hub.join(ctx, s, slices.Compact(topics), who)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ var topSegments = map[string]bool{
 	"": true, "queues": true, "failures": true, "search": true, "schedulers": true, "workers": true, "redis": true,
 	"alerts": true, "operations": true, "activity": true, "api": true, "metrics": true, "healthz": true, "readyz": true,
 	"static": true, "live": true, "callback": true, "runbooks": true, "login": true, "logout": true, "oidc": true,
-	"favicon.ico": true,
+	"favicon.ico": true, "zone": true,
 }
 
 // stripBase removes the base path, so that routes are the same behind proxies that strip it and proxies that do not.

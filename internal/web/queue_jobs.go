@@ -95,7 +95,9 @@ func (s *Server) jobList(ctx context.Context, r viewRequest, q *monitor.Queue, t
 		return l
 	}
 	page := pageNumber(r.query)
-	rows, total, err := s.tabRows(ctx, q, t, int64(page-1)*jobRows, jobRows, asc)
+	rows, total, err := r.kept.read(s, q, t, func() ([]engine.Row, int64, error) {
+		return s.tabRows(ctx, q, t, int64(page-1)*jobRows, jobRows, asc)
+	})
 	if err != nil {
 		l.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "These jobs cannot be read.", Text: strings.TrimSuffix(oneLine(err), ".") + ". The counts above are those of the last good read."}
 		return l

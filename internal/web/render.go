@@ -51,7 +51,7 @@ func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
 	p.Query = v.find
 	p.Status = s.status(r.snap, r.now)
 	p.Notices = s.warnings(r.snap, r.now)
-	p.Foot = s.foot(r.snap)
+	p.Foot = s.foot(r)
 	p.User = s.user(r.who)
 	if s.has("/search") {
 		p.Find = s.links.to("/search")
@@ -137,11 +137,11 @@ func (s *Server) warnings(snap *monitor.Snapshot, now time.Time) []templates.Not
 	return out
 }
 
-func (s *Server) foot(snap *monitor.Snapshot) templates.Foot {
-	f := templates.Foot{Zone: s.o.Zone.String(), Version: s.o.Version}
-	if !snap.At.IsZero() {
-		f.Read = s.clock(snap.At)
-		f.Took = words.Exact(snap.Took)
+func (s *Server) foot(r viewRequest) templates.Foot {
+	f := templates.Foot{Zone: s.o.Zone.String(), ZoneURL: s.zoneURL(r), Version: s.o.Version}
+	if !r.snap.At.IsZero() {
+		f.Read = s.clock(r.snap.At)
+		f.Took = words.Exact(r.snap.Took)
 	}
 	return f
 }

@@ -98,6 +98,13 @@ func (sc *scans) touch(now time.Time) {
 	sc.touched = now
 }
 
+// lastTouch is when somebody last acted.
+func (sc *scans) lastTouch() time.Time {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return sc.touched
+}
+
 // touch says that somebody acted: what was found and counted before may have changed.
 func (s *Server) touch() {
 	s.scans.touch(s.o.Clock())

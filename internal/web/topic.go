@@ -22,12 +22,15 @@ const drawBudget = 3 * time.Second
 
 // topic is one live view, as one kind of viewer sees it.
 type topic struct {
+	server  *Server // the one of the viewer's time zone
 	address string
 	who     Identity
 	view    viewFunc
 	request viewRequest // without snapshot and time
-	readers int
-	parts   map[string]part
+	// personal says that the view depends on the viewer's name too.
+	personal bool
+	readers  int
+	parts    map[string]part
 }
 
 // part is a region as it was last drawn; seq is the pass in which it last changed.
@@ -37,9 +40,13 @@ type part struct {
 	seq  int64
 }
 
-// topicKey tells viewers apart who may see different things.
-func topicKey(address string, who Identity) string {
-	return fmt.Sprintf("%d %q %s", who.Role, who.Queues, address)
+// key tells viewers apart who may see different things.
+func (t *topic) key() string {
+	name := ""
+	if t.personal {
+		name = t.who.Name
+	}
+	return fmt.Sprintf("%q %d %q %q %s %s", name, t.who.Role, t.who.Queues, t.who.More, t.server.o.Zone, t.address)
 }
 
 // keep stores the parts that differ; the hub's lock is held.
@@ -67,8 +74,8 @@ func (s *Server) topicAt(address string, who Identity) (*topic, error) {
 		return nil, problem(http.StatusNotFound, "Not a view", "No page is at %s.", clip(path, 100))
 	}
 	return &topic{
-		address: address, who: who, view: s.views[pattern],
-		request: viewRequest{who: who, path: path, params: params, query: u.Query(), stream: true},
+		server: s, address: address, who: who, view: s.views[pattern], personal: pattern == policyPattern && s.twoPeople(),
+		request: viewRequest{who: who, path: path, params: params, query: u.Query(), stream: true, kept: &keptList{}},
 	}, nil
 }
 

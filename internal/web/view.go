@@ -30,6 +30,8 @@ type viewRequest struct {
 	query  url.Values
 	// stream says that only the live parts are wanted.
 	stream bool
+	// kept is what a live view remembers of its list; nil when the page itself is served.
+	kept *keptList
 }
 
 // self is the address of the view without the base path; every form on it gives it back as "back".
