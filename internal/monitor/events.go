@@ -105,14 +105,14 @@ func dedicated(c redis.UniversalClient) (redis.UniversalClient, error) {
 	switch c := c.(type) {
 	case *redis.Client:
 		o := *c.Options()
-		o.PoolSize, o.MinIdleConns, o.MaxRetries = 1, 0, -1
+		o.PoolSize, o.PipelinePoolSize, o.MinIdleConns, o.MaxRetries = 1, -1, 0, -1
 		// These belong to the other client.
 		o.PushNotificationProcessor = nil
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClient(&o), nil
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.PoolSize, o.MinIdleConns, o.MaxRetries = 1, 0, -1
+		o.PoolSize, o.PipelinePoolSize, o.MinIdleConns, o.MaxRetries = 1, -1, 0, -1
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil
 	default:

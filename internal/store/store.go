@@ -109,7 +109,6 @@ func (s *Store) Blocking(name string) redis.UniversalClient {
 	return s.target.client(func(o *redis.UniversalOptions) {
 		o.ClientName = name
 		o.PoolSize = 1
-		o.PipelinePoolSize = -1
 		o.ReadTimeout = s.maxBlock + 5*time.Second
 		o.WriteTimeout = 5 * time.Second
 	})

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -32,6 +33,15 @@ type target struct {
 	name string
 }
 
+// connections is how many connections to one server the shared client opens at most. With one more for the event streams
+// that keeps the promise of eight, with one to spare while a connection is being replaced. Work that needs more
+// waits for its turn: Redis does one thing at a time anyway.
+const connections = 6
+
+// turnTimeout is how long a command may wait for a connection, unless its context ends earlier. It is long because
+// waiting is all that a slow server asks for.
+const turnTimeout = 10 * time.Second
+
 // client connects to the target; adjust may change the options first.
 func (t target) client(adjust func(*redis.UniversalOptions)) redis.UniversalClient {
 	o := t.opts
@@ -39,6 +49,7 @@ func (t target) client(adjust func(*redis.UniversalOptions)) redis.UniversalClie
 	o.DialerRetries = 1 // callers back off themselves
 	o.Protocol = 2      // replies of one shape, whatever the server
 	o.DisableIdentity = true
+	o.PoolSize, o.PipelinePoolSize, o.PoolTimeout = connections, -1, turnTimeout
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if adjust != nil {
 		adjust(&o)
