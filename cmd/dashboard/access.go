@@ -39,12 +39,12 @@ func (s *server) login() (web.Authenticator, error) {
 		}
 		o.Tokens = append(o.Tokens, token)
 	}
-	if p := auth.Proxy; p != nil {
-		trusted, err := networks(p.Trusted)
-		if err != nil {
-			return nil, err
-		}
-		o.Proxy = &access.Proxy{Header: p.Header, RolesHeader: p.RolesHeader, Trusted: trusted}
+	if p := auth.Proxy; p != nil && p.Header != "" {
+		o.Proxy = &access.Proxy{Header: p.Header, RolesHeader: p.RolesHeader}
+	}
+	var err error
+	if o.Trusted, err = s.trustedProxies(); err != nil {
+		return nil, err
 	}
 	if p := auth.OIDC; p != nil {
 		o.Provider = s.signInProvider(p)
@@ -53,14 +53,22 @@ func (s *server) login() (web.Authenticator, error) {
 }
 
 func (s *server) signInProvider(o *config.OIDC) *access.Provider {
-	roles := map[string]web.Role{}
-	for value, role := range o.RoleMap {
-		roles[value] = web.ParseRole(role)
+	roles := map[string]web.Grant{}
+	for value, grant := range o.RoleMap {
+		roles[value] = web.Grant{Role: web.ParseRole(grant.Role), Queues: grant.Queues}
 	}
 	return &access.Provider{
 		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: s.config.PublicURL + "/oidc/callback",
 		RolesClaim: o.RolesClaim, RoleMap: roles,
 	}
+}
+
+// trustedProxies are the proxies that tell where requests come from.
+func (s *server) trustedProxies() ([]netip.Prefix, error) {
+	if s.config.Auth.Proxy == nil {
+		return nil, nil
+	}
+	return networks(s.config.Auth.Proxy.Trusted)
 }
 
 // networks reads addresses and ranges; an address is a range of one.

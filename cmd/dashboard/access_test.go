@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
@@ -54,20 +55,20 @@ auth:
   proxy: {header: X-User, trusted: [10.0.0.1, "fd00::/8"]}
 public_url: http://ops.example
 `, srv.Socket, hash))
-	one := start(t, environ(t), "-config", config)
-	two := start(t, environ(t), "-config", config)
-	reader := start(t, environ(t), "-config", config, "-read-only")
+	one := start(t, testbullpen.Environ(t), "-config", config)
+	two := start(t, testbullpen.Environ(t), "-config", config)
+	reader := start(t, testbullpen.Environ(t), "-config", config, "-read-only")
 	one.awaitReady(http.StatusOK)
 	two.awaitReady(http.StatusOK)
 	for path, want := range map[string]int{"": 303, "api/v1/queues": 401, "healthz": 200, "readyz": 200, "metrics": 200, "oidc": 502} {
-		status, body := (&visitor{t: t}).send(http.MethodGet, one.url+path, nil)
+		status, body := (&visitor{t: t}).send(http.MethodGet, one.URL+path, nil)
 		require.Equal(t, want, status, "%s: %s", path, body)
 	}
 	v := &visitor{t: t}
-	status, _ := v.send(http.MethodPost, one.url+"login", url.Values{"name": {"ada"}, "password": {"right"}})
+	status, _ := v.send(http.MethodPost, one.URL+"login", url.Values{"name": {"ada"}, "password": {"right"}})
 	require.Equal(t, http.StatusSeeOther, status)
 	for _, p := range []*process{one, two, reader} {
-		status, body := v.send(http.MethodGet, p.url, nil)
+		status, body := v.send(http.MethodGet, p.URL, nil)
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, body, "Signed in as ada (viewer)")
 	}
@@ -83,15 +84,15 @@ func TestReadOnlyLogin(t *testing.T) {
 	srv := testredis.Start(t)
 	hash, err := bcrypt.GenerateFromPassword([]byte("right"), bcrypt.MinCost)
 	require.NoError(t, err)
-	p := start(t, environ(t), "-read-only", "-config", file(t, fmt.Sprintf(`
+	p := start(t, testbullpen.Environ(t), "-read-only", "-config", file(t, fmt.Sprintf(`
 redis: {url: "unix://%s"}
 auth: {users: [{name: ada, password_hash: "%s", role: admin}]}
 `, srv.Socket, hash)))
 	p.awaitReady(http.StatusOK)
 	v := &visitor{t: t}
-	status, _ := v.send(http.MethodPost, p.url+"login", url.Values{"name": {"ada"}, "password": {"right"}})
+	status, _ := v.send(http.MethodPost, p.URL+"login", url.Values{"name": {"ada"}, "password": {"right"}})
 	require.Equal(t, http.StatusSeeOther, status)
-	status, _ = v.send(http.MethodGet, p.url, nil)
+	status, _ = v.send(http.MethodGet, p.URL, nil)
 	require.Equal(t, http.StatusOK, status)
 	p.terminate()
 	require.Zero(t, srv.Client(t).DBSize(t.Context()).Val(), "it wrote nothing")

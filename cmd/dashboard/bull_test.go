@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestNothingIsWrittenToQueuesOfBull(t *testing.T) {
 	redis := "unix://" + srv.Socket
 
 	for _, args := range [][]string{{"add", "old", "hello"}, {"replay", "old"}} {
-		r := run(t, environ(t), "", append(args, "-redis", redis)...)
+		r := run(t, testbullpen.Environ(t), "", append(args, "-redis", redis)...)
 		require.Equal(t, exitFailed, r.code, args)
 		require.Contains(t, r.err, "old: queue was written by Bull 3 or 4", args)
 	}
@@ -32,7 +33,7 @@ func TestNothingIsWrittenToQueuesOfBull(t *testing.T) {
 		"policy":       `old: {policy: {global_concurrency: 3}}`,
 		"dead letters": `new: {policy: {dead_letter: old}, worker: {command: {argv: [/bin/true]}}}`,
 	} {
-		r := run(t, environ(t), "", "-listen", "127.0.0.1:0", "-config", file(t, fmt.Sprintf("redis: {url: %q}\nqueues:\n  %s\n", redis, queue)))
+		r := run(t, testbullpen.Environ(t), "", "-listen", "127.0.0.1:0", "-config", file(t, fmt.Sprintf("redis: {url: %q}\nqueues:\n  %s\n", redis, queue)))
 		require.Equal(t, exitFailed, r.code, name)
 		require.Contains(t, r.err, "queue was written by Bull 3 or 4", name)
 	}

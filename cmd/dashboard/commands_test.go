@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bullpen/internal/doctor"
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,7 @@ func TestWrongUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := run(t, environ(t, tt.env...), "", tt.args...)
+			r := run(t, testbullpen.Environ(t, tt.env...), "", tt.args...)
 			require.Equal(t, exitUsage, r.code, r.err)
 			require.Contains(t, r.err, tt.want)
 			require.Empty(t, r.out)
@@ -65,25 +66,25 @@ func TestWrongUsage(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	r := run(t, environ(t), "", "help")
+	r := run(t, testbullpen.Environ(t), "", "help")
 	require.Equal(t, exitFine, r.code)
 	for _, c := range commands() {
 		require.Contains(t, r.out, c.name)
-		about := run(t, environ(t), "", c.name, "-h")
+		about := run(t, testbullpen.Environ(t), "", c.name, "-h")
 		require.Equal(t, exitFine, about.code, c.name)
 		require.Contains(t, about.out, c.summary)
 	}
-	r = run(t, environ(t), "", "version")
+	r = run(t, testbullpen.Environ(t), "", "version")
 	require.Regexp(t, `^bullpen \S+ \(go1\.\S+, \w+/\w+\)\n$`, r.out)
 }
 
 func TestHashPassword(t *testing.T) {
 	t.Parallel()
-	r := run(t, environ(t), "correct horse\n", "hash-password")
+	r := run(t, testbullpen.Environ(t), "correct horse\n", "hash-password")
 	require.Equal(t, exitFine, r.code, r.err)
 	require.NoError(t, bcrypt.CompareHashAndPassword([]byte(strings.TrimSpace(r.out)), []byte("correct horse")))
-	require.Equal(t, exitUsage, run(t, environ(t), "\n", "hash-password").code)
-	require.Contains(t, run(t, environ(t), strings.Repeat("x", 73), "hash-password").err, "longer than 72 bytes")
+	require.Equal(t, exitUsage, run(t, testbullpen.Environ(t), "\n", "hash-password").code)
+	require.Contains(t, run(t, testbullpen.Environ(t), strings.Repeat("x", 73), "hash-password").err, "longer than 72 bytes")
 }
 
 func TestAdd(t *testing.T) {
@@ -93,7 +94,7 @@ func TestAdd(t *testing.T) {
 	redis := "unix://" + srv.Socket
 	config := file(t, "defaults: {attempts: 3, backoff: {type: fixed, delay: 2s}}\nredis: {prefix: app}\n")
 
-	r := run(t, environ(t), "", "add", "-config", config, "-redis", redis, "emails", "hello", `{"a": 1.10}`, "-id", "x", "-keep-failed", "1h")
+	r := run(t, testbullpen.Environ(t), "", "add", "-config", config, "-redis", redis, "emails", "hello", `{"a": 1.10}`, "-id", "x", "-keep-failed", "1h")
 	require.Equal(t, exitFine, r.code, r.err)
 	require.Equal(t, "added job x to queue app:emails\n", r.out)
 	job := c.HGetAll(t.Context(), "app:emails:x").Val()
@@ -102,19 +103,19 @@ func TestAdd(t *testing.T) {
 	require.JSONEq(t, `{"attempts":3,"backoff":{"type":"fixed","delay":2000},"removeOnFail":{"age":3600},"jobId":"x"}`, withoutTimestamp(t, job["opts"]))
 	require.Equal(t, []string{"x"}, c.LRange(t.Context(), "app:emails:wait", 0, -1).Val())
 
-	r = run(t, environ(t), "", "add", "-config", config, "-redis", redis, "emails", "hello", "-id", "x")
+	r = run(t, testbullpen.Environ(t), "", "add", "-config", config, "-redis", redis, "emails", "hello", "-id", "x")
 	require.Equal(t, "job x is in queue app:emails already; nothing was added\n", r.out)
 
-	r = run(t, environ(t), "[1,2]\n", "add", "-redis", redis, "emails", "hello", "-", "-delay", "1h", "-priority", "5", "-attempts", "2", "-backoff", "exponential:1s:0.5")
+	r = run(t, testbullpen.Environ(t), "[1,2]\n", "add", "-redis", redis, "emails", "hello", "-", "-delay", "1h", "-priority", "5", "-attempts", "2", "-backoff", "exponential:1s:0.5")
 	require.Equal(t, "added job 1 to queue bull:emails\n", r.out, r.err)
 	require.Equal(t, "[1,2]", c.HGet(t.Context(), "bull:emails:1", "data").Val())
 	require.Equal(t, []string{"1"}, c.ZRange(t.Context(), "bull:emails:delayed", 0, -1).Val())
 
-	r = run(t, environ(t), "", "add", "-redis", redis, "emails", "hello", "-id", "meta")
+	r = run(t, testbullpen.Environ(t), "", "add", "-redis", redis, "emails", "hello", "-id", "meta")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "dashboard: add job to emails: jobId")
 
-	r = run(t, environ(t), "", "add", "-redis", "unix:///no/such/socket", "emails", "hello")
+	r = run(t, testbullpen.Environ(t), "", "add", "-redis", "unix:///no/such/socket", "emails", "hello")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "no such file or directory")
 }
@@ -125,12 +126,12 @@ func TestReplay(t *testing.T) {
 	c := srv.Client(t)
 	redis := "unix://" + srv.Socket
 	// A worker whose every job fails for good leaves three dead letters.
-	p := start(t, environ(t), "-config", file(t, `
+	p := start(t, testbullpen.Environ(t), "-config", file(t, `
 redis: {url: "`+redis+`"}
 queues: {mail: {policy: {dead_letter: dead}, worker: {command: {argv: ["false"]}}}}`))
 	p.awaitReady(http.StatusOK)
 	for _, id := range []string{"a", "b", "c"} {
-		require.Equal(t, exitFine, run(t, environ(t), "", "add", "mail", "hi", "-id", id, "-redis", redis).code)
+		require.Equal(t, exitFine, run(t, testbullpen.Environ(t), "", "add", "mail", "hi", "-id", id, "-redis", redis).code)
 	}
 	eventually(t, func() (bool, string) {
 		letters := c.LRange(t.Context(), "bull:dead:wait", 0, -1).Val()
@@ -144,23 +145,23 @@ queues: {mail: {policy: {dead_letter: dead}, worker: {command: {argv: ["false"]}
 		}
 	}
 
-	r := run(t, environ(t), "", "replay", "dead", ofA, "none", "-redis", redis)
+	r := run(t, testbullpen.Environ(t), "", "replay", "dead", ofA, "none", "-redis", redis)
 	require.Equal(t, exitFailed, r.code)
 	require.Equal(t, "replayed 1 dead letters of queue bull:dead, refused 1\n", r.out)
 	require.Contains(t, r.err, "dashboard: none: ")
 	require.Equal(t, []string{"a"}, c.LRange(t.Context(), "bull:mail:wait", 0, -1).Val())
 
-	r = run(t, environ(t), "", "replay", "dead", ofA, "-redis", redis)
+	r = run(t, testbullpen.Environ(t), "", "replay", "dead", ofA, "-redis", redis)
 	require.Equal(t, exitFine, r.code, "a command that is repeated does no harm: %s", r.err)
 	require.Contains(t, r.out, "1 were replayed before")
 
-	r = run(t, environ(t), "", "replay", "dead", "-redis", redis)
+	r = run(t, testbullpen.Environ(t), "", "replay", "dead", "-redis", redis)
 	require.Equal(t, exitFine, r.code, r.err)
 	require.Equal(t, "replayed 2 dead letters of queue bull:dead, refused 0\n", r.out)
 	require.Equal(t, int64(3), c.LLen(t.Context(), "bull:mail:wait").Val())
 	require.Zero(t, c.Exists(t.Context(), "bull:dead:wait").Val())
 
-	r = run(t, environ(t), "", "replay", "mail", "-redis", redis, "-config", file(t, "queues: {mail: {policy: {dead_letter: dead}}}"))
+	r = run(t, testbullpen.Environ(t), "", "replay", "mail", "-redis", redis, "-config", file(t, "queues: {mail: {policy: {dead_letter: dead}}}"))
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "dashboard: a: job a is not a dead letter")
 	require.Contains(t, r.out, "the dead letters of mail go to queue dead")
@@ -183,34 +184,34 @@ func TestCheck(t *testing.T) {
 	c := srv.Client(t)
 	redis := "unix://" + srv.Socket
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1gb").Err())
-	r := run(t, environ(t), "", "check", "-redis", redis, "-sample", "100ms")
+	r := run(t, testbullpen.Environ(t), "", "check", "-redis", redis, "-sample", "100ms")
 	require.Equal(t, exitFine, r.code, r.out+r.err)
 	require.Contains(t, r.out, "ok       eviction policy: noeviction\n")
 
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
-	r = run(t, environ(t), "", "check", "-redis", redis, "-sample", "100ms")
+	r = run(t, testbullpen.Environ(t), "", "check", "-redis", redis, "-sample", "100ms")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.out, "error    eviction policy: allkeys-lru: when memory is full, jobs disappear")
 	require.Equal(t, "dashboard: check: not fit for work\n", r.err)
 
-	r = run(t, environ(t), "", "check", "-json", "-redis", redis, "-sample", "100ms")
+	r = run(t, testbullpen.Environ(t), "", "check", "-json", "-redis", redis, "-sample", "100ms")
 	require.Equal(t, exitFailed, r.code)
 	var report struct{ Findings []doctor.Finding }
 	require.NoError(t, json.Unmarshal([]byte(r.out), &report))
 	require.Contains(t, report.Findings, doctor.Finding{Level: doctor.OK, Check: "persistence", Text: "append-only file"})
 
-	r = run(t, environ(t), "", "check", "-redis", "unix:///no/such/socket")
+	r = run(t, testbullpen.Environ(t), "", "check", "-redis", "unix:///no/such/socket")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.out, "error    store: ")
 
-	r = run(t, environ(t), "", "check", "-store", "memory")
+	r = run(t, testbullpen.Environ(t), "", "check", "-store", "memory")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.out, "error    store: in-process store for a first look: nothing survives a restart")
 }
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	r := run(t, environ(t), "", "rules", "-job", "ours", "-config", file(t, "public_url: https://ops.example/queues"))
+	r := run(t, testbullpen.Environ(t), "", "rules", "-job", "ours", "-config", file(t, "public_url: https://ops.example/queues"))
 	require.Equal(t, exitFine, r.code, r.err)
 	require.Contains(t, r.out, "https://ops.example/queues/runbooks/")
 	require.Contains(t, r.out, `job="ours"`)
@@ -218,7 +219,7 @@ func TestRules(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(r.out), 0o600))
 	checked, err := exec.Command("promtool", "check", "rules", path).CombinedOutput()
 	require.NoError(t, err, "%s\n(promtool is in the Debian package prometheus)", checked)
-	require.Contains(t, run(t, environ(t), "", "rules", "-listen", "127.0.0.1:9", "-base-path", "x").out, "http://127.0.0.1:9/x/runbooks/")
+	require.Contains(t, run(t, testbullpen.Environ(t), "", "rules", "-listen", "127.0.0.1:9", "-base-path", "x").out, "http://127.0.0.1:9/x/runbooks/")
 }
 
 func TestAddressInUse(t *testing.T) {
@@ -226,7 +227,7 @@ func TestAddressInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
-	env := environ(t)
+	env := testbullpen.Environ(t)
 	r := run(t, env, "", "-store", "child", "-listen", l.Addr().String())
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "address already in use")

@@ -8,6 +8,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/livepolicy"
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,7 @@ func TestAddObeysTheLivePolicy(t *testing.T) {
 	_, err = store.Approve(t.Context(), id, p.Number, "ada")
 	require.NoError(t, err)
 	config := file(t, "queues: {mail: {policy: {attempts: 3}}}")
-	r := run(t, environ(t), "", "add", "mail", "hi", "-id", "x", "-config", config, "-redis", "unix://"+srv.Socket)
+	r := run(t, testbullpen.Environ(t), "", "add", "mail", "hi", "-id", "x", "-config", config, "-redis", "unix://"+srv.Socket)
 	require.Equal(t, exitFine, r.code, r.err)
 	require.JSONEq(t, `{"attempts":9,"jobId":"x"}`, withoutTimestamp(t, c.HGet(t.Context(), "bull:mail:x", "opts").Val()))
 }
@@ -43,16 +44,16 @@ func TestWorkersWithoutPermissionForPolicies(t *testing.T) {
 	srv := testredis.Start(t)
 	c := srv.Client(t)
 	require.NoError(t, c.ACLSetUser(t.Context(), "limited", "on", ">secret", "~bull:*", "&*", "+@all").Err())
-	p := start(t, environ(t), "-config", file(t, `
+	p := start(t, testbullpen.Environ(t), "-config", file(t, `
 redis: {url: "unix://`+srv.Socket+`", username: limited, password: secret}
 queues: {mail: {worker: {command: {argv: ["true"]}}}}`))
 	p.awaitReady(http.StatusOK)
-	added := run(t, environ(t), "", "add", "mail", "hi", "-redis", "unix://limited:secret@"+srv.Socket)
+	added := run(t, testbullpen.Environ(t), "", "add", "mail", "hi", "-redis", "unix://limited:secret@"+srv.Socket)
 	require.Equal(t, exitFine, added.code, added.err)
 	eventually(t, func() (bool, string) {
 		n := c.ZCard(t.Context(), "bull:mail:completed").Val()
 		return n == 1, "the job has not run"
 	})
-	require.Contains(t, p.said(), "policies cannot be changed live")
+	require.Contains(t, p.Said(), "policies cannot be changed live")
 	p.terminate()
 }

@@ -161,9 +161,13 @@ func (s *server) buildWeb() (err error) {
 	if err != nil {
 		return err
 	}
+	trusted, err := s.trustedProxies()
+	if err != nil {
+		return err
+	}
 	s.web, err = web.New(web.Options{
 		Monitor: s.monitor, Queue: s.queue, Policies: policies, Metrics: s.metrics.Handler(c.Metrics.Token),
-		Callback: s.workers.callback(), Ready: s.ready, Auth: auth, Audit: activity,
+		Callback: s.workers.callback(), Ready: s.ready, Auth: auth, Audit: activity, TrustedProxies: trusted,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
 		ReadOnly: c.ReadOnly, Logger: s.log,

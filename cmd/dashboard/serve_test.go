@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/redis/go-redis/v9"
@@ -18,11 +19,11 @@ import (
 
 func TestMemoryStore(t *testing.T) {
 	t.Parallel()
-	p := start(t, environ(t), "-store", "memory", "-base-path", "ops/queues")
-	require.Regexp(t, `^bullpen \S+: in-process store for a first look: nothing survives a restart \(.*\); dashboard at http://127\.0\.0\.1:\d+/ops/queues/\n$`, p.banner)
+	p := start(t, testbullpen.Environ(t), "-store", "memory", "-base-path", "ops/queues")
+	require.Regexp(t, `^bullpen \S+: in-process store for a first look: nothing survives a restart \(.*\); dashboard at http://127\.0\.0\.1:\d+/ops/queues/\n$`, p.Banner)
 	p.awaitReady(http.StatusOK)
 	for path, want := range map[string]int{"": 200, "healthz": 200, "metrics": 200, "nowhere": 404} {
-		code, body := p.get(path)
+		code, body := p.Get(path)
 		require.Equal(t, want, code, body)
 	}
 	p.terminate()
@@ -31,27 +32,27 @@ func TestMemoryStore(t *testing.T) {
 func TestChildStore(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	p := start(t, environ(t), "-data", data)
-	require.Contains(t, p.banner, "as a private child, data in "+data+": jobs survive restarts")
+	p := start(t, testbullpen.Environ(t), "-data", data)
+	require.Contains(t, p.Banner, "as a private child, data in "+data+": jobs survive restarts")
 	p.awaitReady(http.StatusOK)
-	added := run(t, environ(t), "", "add", "emails", "hello", "-data", data)
+	added := run(t, testbullpen.Environ(t), "", "add", "emails", "hello", "-data", data)
 	require.Equal(t, exitFine, added.code, added.err)
-	checked := run(t, environ(t), "", "check", "-data", data, "-sample", "100ms")
+	checked := run(t, testbullpen.Environ(t), "", "check", "-data", data, "-sample", "100ms")
 	require.Equal(t, exitFine, checked.code, checked.out+checked.err)
 
-	second := run(t, environ(t), "", "-data", data, "-listen", "127.0.0.1:0")
+	second := run(t, testbullpen.Environ(t), "", "-data", data, "-listen", "127.0.0.1:0")
 	require.Equal(t, exitFailed, second.code)
-	require.Contains(t, second.err, "is in use by another Bullpen (process "+strconv.Itoa(p.cmd.Process.Pid)+")")
+	require.Contains(t, second.err, "is in use by another Bullpen (process "+strconv.Itoa(p.PID())+")")
 	p.terminate()
 
 	// Killed without a chance to tidy up: the next start finds everything.
-	p = start(t, environ(t), "-data", data)
+	p = start(t, testbullpen.Environ(t), "-data", data)
 	p.awaitReady(http.StatusOK)
-	p.signal(syscall.SIGKILL)
-	p.exit()
-	p = start(t, environ(t), "-data", data)
+	p.Signal(syscall.SIGKILL)
+	p.Exit()
+	p = start(t, testbullpen.Environ(t), "-data", data)
 	eventually(t, func() (bool, string) {
-		code, body := p.get("queues/emails")
+		code, body := p.Get("queues/emails")
 		return code == http.StatusOK && strings.Contains(body, "hello"), body
 	})
 	p.terminate()
@@ -63,22 +64,22 @@ func TestRedisThatComesLater(t *testing.T) {
 	srv := testredis.Start(t)
 	srv.Kill()
 	out := filepath.Join(t.TempDir(), "ran")
-	p := start(t, environ(t), "-config", file(t, fmt.Sprintf(`
+	p := start(t, testbullpen.Environ(t), "-config", file(t, fmt.Sprintf(`
 redis: {url: "unix://%s"}
 queues:
   jobs:
     policy: {timeout: 5s, global_concurrency: 7}
     worker: {command: {argv: [/bin/sh, -c, "cat > %s"]}}
 `, srv.Socket, out)))
-	require.Contains(t, p.banner, "which does not answer yet")
-	code, body := p.get("readyz")
+	require.Contains(t, p.Banner, "which does not answer yet")
+	code, body := p.Get("readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Contains(t, body, "redis does not answer")
-	code, _ = p.get("")
+	code, _ = p.Get("")
 	require.Equal(t, http.StatusOK, code, "the dashboard says so, it does not hide")
 	srv.Restart(t)
 	p.awaitReady(http.StatusOK)
-	added := run(t, environ(t), "", "add", "jobs", "hello", `{"n":1}`, "-redis", "unix://"+srv.Socket)
+	added := run(t, testbullpen.Environ(t), "", "add", "jobs", "hello", `{"n":1}`, "-redis", "unix://"+srv.Socket)
 	require.Equal(t, exitFine, added.code, added.err)
 	eventually(t, func() (bool, string) {
 		content, err := os.ReadFile(out)
@@ -97,7 +98,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	srv := testredis.Start(t)
 	c := srv.Client(t)
-	p := start(t, environ(t), "-demo", "-redis", "unix://"+srv.Socket)
+	p := start(t, testbullpen.Environ(t), "-demo", "-redis", "unix://"+srv.Socket)
 	p.awaitReady(http.StatusOK)
 	eventually(t, func() (bool, string) {
 		n := c.ZCard(t.Context(), "bullpen-demo:emails:completed").Val()
@@ -107,7 +108,7 @@ func TestDemo(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, all, "the demo stays out of the way of real queues")
 	eventually(t, func() (bool, string) {
-		_, body := p.get("metrics")
+		_, body := p.Get("metrics")
 		return strings.Contains(body, "\nbullpen_worker_concurrency{") &&
 			strings.Contains(body, "\nbullmq_queue_jobs{"), body
 	})
@@ -129,9 +130,9 @@ func activeJobs(t *testing.T, c *redis.Client, prefix string) (n int64, err erro
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	srv := testredis.Start(t)
-	p := start(t, environ(t), "-read-only", "-redis", "unix://"+srv.Socket)
+	p := start(t, testbullpen.Environ(t), "-read-only", "-redis", "unix://"+srv.Socket)
 	p.awaitReady(http.StatusOK)
-	code, _ := p.get("")
+	code, _ := p.Get("")
 	require.Equal(t, http.StatusOK, code)
 	p.terminate()
 	require.Zero(t, srv.Client(t).DBSize(t.Context()).Val(), "it wrote nothing")
@@ -139,10 +140,10 @@ func TestReadOnly(t *testing.T) {
 
 func TestMetricsToken(t *testing.T) {
 	t.Parallel()
-	p := start(t, environ(t), "-store", "memory", "-config", file(t, "metrics: {token: s3cret}"))
-	code, _ := p.get("metrics")
+	p := start(t, testbullpen.Environ(t), "-store", "memory", "-config", file(t, "metrics: {token: s3cret}"))
+	code, _ := p.Get("metrics")
 	require.Equal(t, http.StatusUnauthorized, code)
-	request, err := http.NewRequest(http.MethodGet, p.url+"metrics", nil)
+	request, err := http.NewRequest(http.MethodGet, p.URL+"metrics", nil)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer s3cret")
 	response, err := http.DefaultClient.Do(request)

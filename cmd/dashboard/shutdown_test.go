@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/redis/go-redis/v9"
@@ -59,9 +60,9 @@ func newRig(t *testing.T, grace string, settings ...string) *rig {
 		"queues: {hooks: {policy: {concurrency: 2, stalled_interval: 500ms}, worker: {http: {url: \"" + h.URL + "\", secret: s3cret}}}}",
 	}, settings...)
 	r := &rig{handler: h, redis: srv.Client(t)}
-	r.process = start(t, environ(t), "-config", file(t, strings.Join(lines, "\n")))
+	r.process = start(t, testbullpen.Environ(t), "-config", file(t, strings.Join(lines, "\n")))
 	r.awaitReady(http.StatusOK)
-	added := run(t, environ(t), "", "add", "hooks", "paid", "-redis", "unix://"+srv.Socket)
+	added := run(t, testbullpen.Environ(t), "", "add", "hooks", "paid", "-redis", "unix://"+srv.Socket)
 	require.Equal(t, exitFine, added.code, added.err)
 	select {
 	case r.header = <-h.begun:
@@ -86,33 +87,33 @@ func TestTerminateLetsJobsFinish(t *testing.T) {
 	r := newRig(t, "20s")
 	require.Equal(t, "hooks:1", r.header.Get("Idempotency-Key"))
 	require.NotEmpty(t, r.header.Get("Webhook-Signature"))
-	r.signal(syscall.SIGTERM)
+	r.Signal(syscall.SIGTERM)
 	r.awaitReady(http.StatusServiceUnavailable)
-	code, body := r.get("readyz")
+	code, body := r.Get("readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Contains(t, body, "stopping")
 	close(r.handler.release)
-	require.Equal(t, exitFine, r.exit())
+	require.Equal(t, exitFine, r.Exit())
 	require.Equal(t, []string{"1"}, r.redis.ZRange(t.Context(), "bull:hooks:completed", 0, -1).Val())
 }
 
 func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "300ms")
-	r.signal(syscall.SIGTERM)
-	require.Equal(t, exitFailed, r.exit())
-	require.Equal(t, "dashboard: jobs were handed back to waiting, unfinished: hooks: 1", r.lastLine())
+	r.Signal(syscall.SIGTERM)
+	require.Equal(t, exitFailed, r.Exit())
+	require.Equal(t, "dashboard: jobs were handed back to waiting, unfinished: hooks: 1", r.LastLine())
 	r.requireWaiting()
 }
 
 func TestSecondSignalSkipsTheGrace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "1h")
-	r.signal(syscall.SIGINT)
+	r.Signal(syscall.SIGINT)
 	r.awaitReady(http.StatusServiceUnavailable)
-	r.signal(syscall.SIGINT)
-	require.Equal(t, exitFailed, r.exit())
-	require.Contains(t, r.lastLine(), "hooks: 1")
+	r.Signal(syscall.SIGINT)
+	require.Equal(t, exitFailed, r.Exit())
+	require.Contains(t, r.LastLine(), "hooks: 1")
 	r.requireWaiting()
 }
 
@@ -120,14 +121,14 @@ func TestSecondSignalSkipsTheGrace(t *testing.T) {
 func TestKilledServerLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "20s")
-	r.signal(syscall.SIGKILL)
-	r.exit()
+	r.Signal(syscall.SIGKILL)
+	r.Exit()
 	require.Equal(t, []string{"1"}, r.redis.LRange(t.Context(), "bull:hooks:active", 0, -1).Val())
 	close(r.handler.release)
 	// What the dead process would have renewed runs out.
 	require.NoError(t, r.redis.PExpire(t.Context(), "bull:hooks:1:lock", time.Millisecond).Err())
 	socket := r.redis.Options().Addr
-	next := start(t, environ(t), "-config", file(t, fmt.Sprintf(`
+	next := start(t, testbullpen.Environ(t), "-config", file(t, fmt.Sprintf(`
 redis: {url: "unix://%s"}
 queues: {hooks: {policy: {stalled_interval: 500ms}, worker: {http: {url: "%s"}}}}
 `, socket, r.handler.URL)))
@@ -148,7 +149,7 @@ func TestSignalWhileStarting(t *testing.T) {
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	var said bytes.Buffer
 	cmd := exec.Command(binary, "-data", data, "-listen", "127.0.0.1:0")
-	cmd.Env, cmd.Stderr = environ(t), &said
+	cmd.Env, cmd.Stderr = testbullpen.Environ(t), &said
 	require.NoError(t, cmd.Start())
 	eventually(t, func() (bool, string) { // it has got as far as the lock
 		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
@@ -173,7 +174,7 @@ func TestCallback(t *testing.T) {
 	url := r.header.Get("Bullpen-Callback")
 	path, ok := strings.CutPrefix(url, "http://bullpen.example/")
 	require.True(t, ok, url)
-	response, err := http.Post(r.url+path, "application/json", strings.NewReader(`{"progress": 42, "log": "half way"}`))
+	response, err := http.Post(r.URL+path, "application/json", strings.NewReader(`{"progress": 42, "log": "half way"}`))
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusNoContent, response.StatusCode)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
@@ -37,13 +38,13 @@ func TestTelemetry(t *testing.T) {
 	defer hook.Close()
 
 	srv := testredis.Start(t)
-	p := start(t, environ(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL), "-config", file(t, fmt.Sprintf(`
+	p := start(t, testbullpen.Environ(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL), "-config", file(t, fmt.Sprintf(`
 redis: {url: "unix://%s"}
 queues:
   hooks: {worker: {http: {url: "%s"}}}
 `, srv.Socket, hook.URL)))
 	p.awaitReady(http.StatusOK)
-	added := run(t, environ(t), "", "add", "hooks", "hello", "-redis", "unix://"+srv.Socket)
+	added := run(t, testbullpen.Environ(t), "", "add", "hooks", "hello", "-redis", "unix://"+srv.Socket)
 	require.Equal(t, exitFine, added.code, added.err)
 	eventually(t, func() (bool, string) {
 		mu.Lock()
@@ -68,7 +69,7 @@ queues:
 func TestTelemetryWithoutCollector(t *testing.T) {
 	t.Parallel()
 	srv := testredis.Start(t)
-	p := start(t, environ(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"), "-redis", "unix://"+srv.Socket)
+	p := start(t, testbullpen.Environ(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"), "-redis", "unix://"+srv.Socket)
 	p.awaitReady(http.StatusOK)
 	p.terminate()
 }

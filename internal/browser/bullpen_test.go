@@ -1,25 +1,20 @@
 package browser
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/redis/go-redis/v9"
@@ -28,32 +23,11 @@ import (
 
 // bullpen is a running program with key prefix and configuration of its own.
 type bullpen struct {
+	*testbullpen.Process
 	t      *testing.T
 	redis  *testredis.Server
-	url    string // of the dashboard, with a slash at the end
 	prefix string
 	client *redis.Client
-	cmd    *exec.Cmd
-	ended  chan struct{}
-	log    syncBuffer
-}
-
-// syncBuffer is a buffer that a process writes while a test reads it.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // serve starts the program on the package's Redis; queues is the part of the configuration under "queues:".
@@ -78,60 +52,19 @@ func serveOn(t *testing.T, srv *testredis.Server, queues string, flags ...string
 // run starts the program in a folder and waits for its address.
 func (b *bullpen) run(dir string, args ...string) {
 	b.t.Helper()
-	b.ended = make(chan struct{})
-	b.cmd = exec.Command(binary, args...)
-	b.cmd.Dir, b.cmd.Stderr = dir, &b.log
-	b.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	out, err := b.cmd.StdoutPipe()
-	require.NoError(b.t, err)
-	require.NoError(b.t, b.cmd.Start())
-	lines := make(chan string, 1)
-	go func() {
-		defer close(b.ended)
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		lines <- line
-		_, _ = io.Copy(io.Discard, out)
-		_ = b.cmd.Wait()
-	}()
-	select {
-	case line := <-lines:
-		b.url = regexp.MustCompile(`http://\S+`).FindString(line)
-	case <-time.After(patience):
-	}
-	if b.url == "" {
-		_ = b.cmd.Process.Kill()
-		<-b.ended
-		b.t.Fatalf("the program does not start; its log:\n%s", &b.log)
-	}
+	b.Process = testbullpen.Start(b.t, testbullpen.Options{Path: binary, Args: args, Dir: dir})
 }
 
 // stop ends the program the way an operator does and expects that it ends well.
 func (b *bullpen) stop() {
-	_ = b.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-b.ended:
-	case <-time.After(patience):
-		_ = b.cmd.Process.Kill()
-		<-b.ended
-		b.t.Error("the program does not end")
-	}
-	if code := b.cmd.ProcessState.ExitCode(); code != 0 || b.t.Failed() {
-		b.t.Errorf("the program ended with %d, its log:\n%s", code, &b.log)
-	}
-}
-
-// alive reports whether the program runs.
-func (b *bullpen) alive() bool {
-	select {
-	case <-b.ended:
-		return false
-	default:
-		return true
+	b.t.Helper()
+	if code := b.Terminate(); code != 0 {
+		b.t.Errorf("the program ended with %d", code)
 	}
 }
 
 // tab opens the dashboard's address in the browser.
-func (b *bullpen) tab(l look) *tab { b.t.Helper(); return chrome.tab(b.t, b.url, l) }
+func (b *bullpen) tab(l look) *tab { b.t.Helper(); return chrome.tab(b.t, b.URL, l) }
 
 // queue is the engine's view of a queue, for adding jobs and looking at what became of them.
 func (b *bullpen) queue(name string) *queue {
@@ -282,15 +215,3 @@ func refuse(reason string) http.HandlerFunc {
 
 // accept completes a job.
 func accept(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
-
-// get returns status and body of a page.
-func (b *bullpen) get(path string) (int, string) {
-	b.t.Helper()
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Get(b.url + path)
-	require.NoError(b.t, err)
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
-	return res.StatusCode, string(body)
-}

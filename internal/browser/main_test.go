@@ -3,11 +3,10 @@ package browser
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"go.uber.org/goleak"
@@ -28,15 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testredis.Main(outfit{m}, &r
 type outfit struct{ tests testredis.Runner }
 
 func (o outfit) Run() int {
-	dir, err := os.MkdirTemp("", "browser")
-	if err != nil {
+	var err error
+	if binary, err = testbullpen.Build(); err != nil {
 		return complain(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "dashboard")
-	build := exec.Command("go", "build", "-o", binary, "bullpen/cmd/dashboard")
-	if out, err := build.CombinedOutput(); err != nil {
-		return complain(fmt.Errorf("build the program: %w\n%s", err, out))
 	}
 	if chrome, err = openChromium(); err != nil {
 		return complain(err)

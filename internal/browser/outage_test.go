@@ -46,16 +46,16 @@ func TestRedisOutage(t *testing.T) {
 	back := time.Now().Add(outage)
 	overview.sees("Redis does not answer")
 	page.sees("Redis does not answer")
-	status, body := b.get("readyz")
+	status, body := b.Get("readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status, body)
-	status, _ = b.get("healthz")
+	status, _ = b.Get("healthz")
 	require.Equal(t, http.StatusOK, status)
 	page.click("Pause")
 	page.until("the button's answer", `document.querySelector('#flash').innerText.includes('Redis')`)
 	page.expect("503")
 	for time.Now().Before(back) {
-		require.True(t, b.alive(), "the program must outlive Redis")
-		status, body := b.get("")
+		require.True(t, b.Alive(), "the program must outlive Redis")
+		status, body := b.Get("")
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, body, "Redis does not answer")
 		time.Sleep(200 * time.Millisecond)
@@ -70,7 +70,7 @@ func TestRedisOutage(t *testing.T) {
 		require.False(t, p.reloaded())
 	}
 	page.until("the count is live", shows(tabOf("Completed"), fmt.Sprint("Completed ", jobs)))
-	require.Eventually(t, func() bool { status, _ := b.get("readyz"); return status == http.StatusOK }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { status, _ := b.Get("readyz"); return status == http.StatusOK }, patience, 50*time.Millisecond)
 
 	// And it is not only the last of the old: a job that is new completes before everybody's eyes.
 	q.add("after", nil, engine.JobOptions{})

@@ -24,7 +24,7 @@ func TestSignIn(t *testing.T) {
 	const pauses = `!!document.querySelector('[formaction$="/pause"], form[action$="/pause"]')`
 	for name, l := range map[string]look{"script": {}, "no script": {plain: true}, "narrow": {width: 360, height: 740}} {
 		t.Run(name, func(t *testing.T) {
-			p := chrome.tab(t, b.url, l)
+			p := chrome.tab(t, b.URL, l)
 			p.open("queues/mail")
 			p.at("/login?back=")
 			p.sees("Sign in to Bullpen")

@@ -98,10 +98,10 @@ func (b *bullpen) post(path string, body any) string {
 	require.NoError(b.t, err)
 	var answer string
 	require.Eventually(b.t, func() bool { // the collector may not know the queue yet
-		r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, strings.TrimSuffix(b.url, "/")+"/api/v1"+path, strings.NewReader(string(text)))
+		r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, strings.TrimSuffix(b.URL, "/")+"/api/v1"+path, strings.NewReader(string(text)))
 		require.NoError(b.t, err)
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Origin", strings.TrimSuffix(b.url, "/"))
+		r.Header.Set("Origin", strings.TrimSuffix(b.URL, "/"))
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.Do(r)
 		require.NoError(b.t, err)

@@ -1,27 +1,21 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/presence"
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"github.com/redis/go-redis/v9"
@@ -56,59 +50,15 @@ func newFleet(t *testing.T, url, policy string, settings ...string) *fleet {
 
 // server is a running program.
 type server struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	url   string // of the dashboard, with a slash at the end
-	ended chan struct{}
-
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (s *server) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.log.Write(b)
-}
-
-func (s *server) said() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.log.String()
+	*testbullpen.Process
+	t *testing.T
 }
 
 // start starts a server and waits until its workers run. The test's end kills it.
 func (f *fleet) start() *server {
 	f.t.Helper()
-	s := &server{t: f.t, ended: make(chan struct{})}
-	s.cmd = exec.Command(binary, "-config", f.config)
-	s.cmd.Dir, s.cmd.Stderr = filepath.Dir(f.config), s
-	s.cmd.Env = []string{"HOME=" + filepath.Dir(f.config), "PATH=" + os.Getenv("PATH")}
-	out, err := s.cmd.StdoutPipe()
-	require.NoError(f.t, err)
-	require.NoError(f.t, s.cmd.Start())
-	banner := make(chan string, 1)
-	go func() {
-		defer close(s.ended)
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		banner <- line
-		_, _ = io.Copy(io.Discard, out)
-		_ = s.cmd.Wait()
-	}()
-	f.t.Cleanup(func() {
-		s.kill()
-		if f.t.Failed() {
-			f.t.Logf("server %d said:\n%s", s.cmd.Process.Pid, s.said())
-		}
-	})
-	select {
-	case line := <-banner:
-		s.url = regexp.MustCompile(`http://\S+`).FindString(line)
-		require.NotEmpty(f.t, s.url, "%q %s", line, s.said())
-	case <-time.After(patience):
-		f.t.Fatal("the server does not start: " + s.said())
-	}
-	eventually(f.t, "the server is ready", func() bool { return s.ready() })
+	s := &server{testbullpen.Start(f.t, testbullpen.Options{Path: binary, Args: []string{"-config", f.config}}), f.t}
+	eventually(f.t, "the server is ready", s.Ready)
 	return s
 }
 
@@ -121,68 +71,26 @@ func (f *fleet) starts(n int) (all []*server) {
 	return all
 }
 
-// client sends what tests ask of servers; it keeps no connection, so that none leaks when a server is killed.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
-
-func (s *server) ready() bool {
-	r, err := client.Get(s.url + "readyz")
-	if err != nil {
-		return false
-	}
-	_ = r.Body.Close()
-	return r.StatusCode == http.StatusOK
-}
-
 // get returns a page.
 func (s *server) get(path string) string {
 	s.t.Helper()
-	r, err := client.Get(s.url + path)
-	require.NoError(s.t, err)
-	defer func() { _ = r.Body.Close() }()
-	body, err := io.ReadAll(r.Body)
-	require.NoError(s.t, err)
-	require.Equal(s.t, http.StatusOK, r.StatusCode, string(body))
-	return string(body)
+	status, body := s.Get(path)
+	require.Equal(s.t, http.StatusOK, status, body)
+	return body
 }
 
 // post asks the API for an act on the queue and expects that it is done.
 func (s *server) post(act, body string) {
 	s.t.Helper()
-	r, err := http.NewRequest(http.MethodPost, s.url+"api/v1/queues/hooks/"+act, strings.NewReader(body))
-	require.NoError(s.t, err)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Origin", strings.TrimSuffix(s.url, "/"))
-	answer, err := client.Do(r)
-	require.NoError(s.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(s.t, err)
-	require.Equal(s.t, http.StatusOK, answer.StatusCode, string(text))
-}
-
-// kill ends the server without a chance to tidy up.
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.ended
-}
-
-// terminate stops the server as an orchestrator does and returns its exit code.
-func (s *server) terminate() int {
-	s.t.Helper()
-	require.NoError(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-s.ended:
-	case <-time.After(patience):
-		s.t.Fatal("the server does not end: " + s.said())
-	}
-	return s.cmd.ProcessState.ExitCode()
+	status, answer := s.Post("api/v1/queues/hooks/"+act, body)
+	require.Equal(s.t, http.StatusOK, status, answer)
 }
 
 // name is what jobs show as "processed by" when this server ran them.
 func (s *server) name() string {
 	host, err := os.Hostname()
 	require.NoError(s.t, err)
-	return host + ":" + strconv.Itoa(s.cmd.Process.Pid)
+	return host + ":" + strconv.Itoa(s.PID())
 }
 
 // add adds n jobs.

@@ -26,7 +26,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		ids = append(ids, f.add(60, engine.JobOptions{})...)
 		eventually(t, "the servers are busy", func() bool { return d.running() > 4 })
 		next := f.start()
-		require.Zero(t, servers[0].terminate(), "round %d: the server left jobs behind", round)
+		require.Zero(t, servers[0].Terminate(), "round %d: the server left jobs behind", round)
 		servers = append(servers[1:], next)
 	}
 	f.await(keys.Completed, len(ids))
@@ -39,7 +39,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		require.Equal(t, 1, n, "requests of job %s", key)
 	}
 	for _, s := range servers {
-		require.Zero(t, s.terminate())
+		require.Zero(t, s.Terminate())
 	}
 }
 
@@ -62,13 +62,13 @@ func TestDeadLetterAndFailureAreOne(t *testing.T) {
 		before := f.count(keys.Failed)
 		eventually(t, "jobs fail", func() bool { return f.count(keys.Failed) > before })
 		time.Sleep(rand.N(25 * time.Millisecond)) // the point of its path at which it dies
-		s.kill()
+		s.Kill()
 		f.requireLetters(dead, fmt.Sprintf("kill %d", i+1))
 	}
 	s := f.start()
 	f.await(keys.Failed, added)
 	require.Equal(t, added, f.requireLetters(dead, "the end"))
-	require.Zero(t, s.terminate())
+	require.Zero(t, s.Terminate())
 }
 
 // requireLetters checks that failed jobs and dead letters belong together one by one, and returns how many there are.

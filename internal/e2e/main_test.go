@@ -3,11 +3,10 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"bullpen/internal/testbullpen"
 	"bullpen/internal/testredis"
 
 	"go.uber.org/goleak"
@@ -28,16 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testredis.Main(built{m}, &re
 type built struct{ tests testredis.Runner }
 
 func (b built) Run() int {
-	dir, err := os.MkdirTemp("", "e2e")
-	if err != nil {
+	var err error
+	if binary, err = testbullpen.Build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "dashboard")
-	build := exec.Command("go", append(append([]string{"build", "-o", binary}, buildFlags...), "bullpen/cmd/dashboard")...)
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
 	return b.tests.Run()

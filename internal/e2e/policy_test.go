@@ -109,5 +109,5 @@ func TestLivePolicyOutlivesServers(t *testing.T) {
 	f.await(keys.Completed, 60)
 	require.LessOrEqual(t, d.forget(), 2, "the file's concurrency was in force for a moment")
 	f.everywhere(1, 2, s)
-	require.Zero(t, s.terminate())
+	require.Zero(t, s.Terminate())
 }

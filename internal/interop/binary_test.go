@@ -1,13 +1,11 @@
 package interop
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -15,29 +13,13 @@ import (
 	"time"
 
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/testbullpen"
 
 	"github.com/stretchr/testify/require"
 )
 
-// binaryDir is where this test process keeps the product.
-func binaryDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("bullpen-interop-%d", os.Getpid()))
-}
-
 // buildBinary builds the product once.
-var buildBinary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir(), "dashboard")
-	if out, err := exec.Command("go", "build", "-o", path, "bullpen/cmd/dashboard").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// binary is the product running with a configuration file.
-type binary struct {
-	*exec.Cmd
-	output *bytes.Buffer
-}
+var buildBinary = sync.OnceValues(testbullpen.Build)
 
 const binaryConfig = `listen: 127.0.0.1:0
 redis: {url: "unix://%s"}
@@ -49,18 +31,14 @@ queues:
 `
 
 // startBinary runs the product with one HTTP worker; it is killed when the test ends, if it still runs.
-func startBinary(w *world, name, url, grace string) *binary {
+func startBinary(w *world, name, url, grace string) *testbullpen.Process {
 	w.t.Helper()
 	path, err := buildBinary()
 	require.NoError(w.t, err)
 	config := filepath.Join(w.t.TempDir(), "bullpen.yaml")
 	text := fmt.Sprintf(binaryConfig, w.server.Socket, grace, name, url)
 	require.NoError(w.t, os.WriteFile(config, []byte(text), 0o600))
-	b := &binary{Cmd: exec.Command(path, "-config", config), output: new(bytes.Buffer)}
-	b.Stdout, b.Stderr = b.output, b.output
-	require.NoError(w.t, b.Start())
-	w.t.Cleanup(func() { kill(b.Cmd) })
-	return b
+	return testbullpen.Start(w.t, testbullpen.Options{Path: path, Args: []string{"-config", config}})
 }
 
 // gate is a server whose answers wait until they are let go.
@@ -105,7 +83,7 @@ func TestBinaryKilledInMidJob(t *testing.T) {
 	ids := w.addPlain(5)
 	first := startBinary(w, "first", g.URL, "10s")
 	w.awaitCounts("active", 3)
-	kill(first.Cmd)
+	first.Kill()
 	close(g.open)
 	startBinary(w, "second", g.URL, "10s")
 	w.awaitCounts("completed", 5)
@@ -128,9 +106,9 @@ func TestBinaryTerminated(t *testing.T) {
 	w.addPlain(5)
 	b := startBinary(w, "only", g.URL, "20s")
 	w.awaitCounts("active", 3)
-	require.NoError(t, b.Process.Signal(syscall.SIGTERM))
+	b.Signal(syscall.SIGTERM)
 	time.AfterFunc(500*time.Millisecond, func() { close(g.open) })
-	require.NoError(t, b.Wait(), "exit; output:\n%s", b.output)
+	require.Zero(t, b.Exit())
 	counts := w.counts()
 	require.Equal(t, []int{3, 2, 0}, []int{counts["completed"], counts["waiting"], counts["active"]})
 	w.sound()
@@ -144,11 +122,8 @@ func TestBinaryOutOfGrace(t *testing.T) {
 	ids := w.addPlain(1)
 	b := startBinary(w, "only", g.URL, "300ms")
 	w.awaitCounts("active", 1)
-	require.NoError(t, b.Process.Signal(syscall.SIGTERM))
-	var exit *exec.ExitError
-	require.ErrorAs(t, b.Wait(), &exit)
-	require.Equal(t, 1, exit.ExitCode(), "output:\n%s", b.output)
-	require.Contains(t, b.output.String(), ids[0])
+	require.Equal(t, 1, b.Terminate())
+	require.Contains(t, b.Said(), ids[0])
 	j, err := w.q.Job(t.Context(), ids[0])
 	require.NoError(t, err)
 	require.Zero(t, j.AttemptsMade)

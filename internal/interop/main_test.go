@@ -25,10 +25,7 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(workerEnv); text != "" {
 		os.Exit(workerMain(text))
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(binaryDir())
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
 
 // workerSpec is what a worker process needs to know.

@@ -1,6 +1,0 @@
-//go:build race
-
-package e2e
-
-// buildFlags build the program the way the tests were built.
-var buildFlags = []string{"-race"}

@@ -1,0 +1,8 @@
+//go:build !race
+
+package testbullpen
+
+// flavor names the folder of programs built the way the tests were built, buildFlags builds them so.
+const flavor = "plain"
+
+func buildFlags() []string { return nil }
