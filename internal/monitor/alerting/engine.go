@@ -47,7 +47,8 @@ type Active struct {
 type Status struct {
 	Rule  alerts.Alert
 	State State
-	// UnknownUntil is when the windows of the rule are filled, if State is Unknown.
+	// UnknownUntil is when the windows of the rule are filled; zero when they are, or when nothing was read yet. Until
+	// then the rule may have missed an alert that it does not show.
 	UnknownUntil time.Time
 	// Active are its alerts, firing ones first, then by labels.
 	Active []Active

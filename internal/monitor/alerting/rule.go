@@ -77,14 +77,15 @@ func (r *rule) status(began, now time.Time) Status {
 		s.Active = append(s.Active, a)
 	}
 	slices.SortFunc(s.Active, byUrgency)
+	unknown := began.IsZero() || now.Sub(began) < r.needs
+	if unknown && !began.IsZero() {
+		s.UnknownUntil = began.Add(r.needs)
+	}
 	switch {
 	case len(s.Active) > 0:
 		s.State = s.Active[0].State
-	case began.IsZero() || now.Sub(began) < r.needs:
+	case unknown:
 		s.State = Unknown
-		if !began.IsZero() {
-			s.UnknownUntil = began.Add(r.needs)
-		}
 	}
 	return s
 }
