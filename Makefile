@@ -27,7 +27,8 @@ generate: ## write generated files anew
 	go generate ./...
 
 soak: tools ## compare and break for a long time (SOAK=30m)
-	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v ./internal/interop
+	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v -run '^Test(Random|Mixed)$$' ./internal/interop
+	go test -race -count=10 -timeout 0 -run 'Fault|Killed|Terminated|Garbage|Deleted|Skew|Binary' ./internal/interop
 	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v -run DeadLetter ./internal/e2e
 
 bench: tools ## run the benchmarks

@@ -142,6 +142,8 @@ func (t *trip) settle(ctx context.Context, group []*attempt, codes []scripts.Cod
 			// The result is not accepted; that fails the attempt.
 			a.verdict = t.w.rules().failure(a.job, codeError(code, a.job.ID, "moveToFinished", "active", ""))
 			t.left = append(t.left, a)
+		case code == scripts.Broken:
+			t.refuse(a, codeError(code, a.job.ID, a.verdict.kind.command(), "active", ""))
 		default:
 			t.lose(a, codeError(code, a.job.ID, a.verdict.kind.command(), "active", ""))
 		}

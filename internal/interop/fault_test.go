@@ -1,9 +1,7 @@
 package interop
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -77,22 +75,8 @@ var faults = []fault{
 	}},
 }
 
-// times is how often each fault happens: once, or ten times in a row in a soak.
-func times() int {
-	if os.Getenv("BULLPEN_SOAK") != "" {
-		return 10
-	}
-	return 1
-}
-
 // TestFaults has jobs added and run while something goes wrong, and requires that nothing comes of it.
 func TestFaults(t *testing.T) {
-	for i := range times() {
-		t.Run(fmt.Sprint(i+1), testFaults)
-	}
-}
-
-func testFaults(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()

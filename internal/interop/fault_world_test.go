@@ -210,9 +210,9 @@ func (f *faulty) settleWithout(ids []string) {
 	var d dump
 	open := func() (left []string) {
 		d, _ = takeDump(f.t.Context(), f.direct)
-		where := places(d, f.q.Base())
-		for _, id := range slices.Sorted(maps.Keys(f.by)) {
-			if len(where[id]) == 0 {
+		where, have := places(d, f.q.Base()), hashes(d, f.q.Base())
+		for _, id := range slices.Concat(slices.Sorted(maps.Keys(f.by)), ids) {
+			if len(where[id]) == 0 && have[id] {
 				left = append(left, id+" was on its way") // a dump is not of one moment
 			}
 		}

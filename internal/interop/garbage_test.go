@@ -20,7 +20,7 @@ var junk = []string{
 // jobFields are all fields a job's hash can have.
 var jobFields = []string{
 	"name", "data", "opts", "timestamp", "delay", "priority", "parentKey", "parent", "rjk", "deid", "processedOn", "pb",
-	"ats", "atm", "attemptsMade", "stc", "progress", "returnvalue", "failedReason", "stacktrace", "finishedOn", "tm",
+	"ats", "atm", "attemptsMade", "stc", "stalledCounter", "defa", "progress", "returnvalue", "failedReason", "stacktrace", "finishedOn", "tm",
 }
 
 // TestGarbageInFields puts junk into every field of a waiting job. Whatever it says, the job ends, and those around it

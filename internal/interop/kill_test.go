@@ -16,12 +16,6 @@ import (
 
 // TestKilledWorkers kills worker processes at random moments while jobs are added and run.
 func TestKilledWorkers(t *testing.T) {
-	for i := range times() {
-		t.Run(fmt.Sprint(i+1), testKilledWorkers)
-	}
-}
-
-func testKilledWorkers(t *testing.T) {
 	f := newFaulty(t)
 	var workers []*exec.Cmd
 	for i := range 3 {

@@ -224,3 +224,27 @@ func TestFetchBatchEqualsOneByOne(t *testing.T) {
 	require.Equal(t, idsOf(batch), one)
 	single.want(together.dump())
 }
+
+// TestDamagedDueJobs promotes what is due although one of the jobs is a text and others have no priority that is one.
+func TestDamagedDueJobs(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.job("nan", "inf", "good")
+	s.seed("SET q:text x", "HSET q:nan priority nan", "HSET q:inf priority inf", "ZADD q:delayed 1 text 2 nan 3 inf 4 good")
+	require.Equal(t, []string{"nan", "inf", "good"}, idsOf(s.fetch(t0, taker(9))))
+	require.NotContains(t, s.dump(), "q:delayed")
+}
+
+// TestDamagedKeysOfOthers ends jobs although what else there is to note is damaged.
+func TestDamagedKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.active("a", "b", "c")
+	s.seed("HSET q:a deid d", "RPUSH q:de:d x", "HSET q:b parentKey P:q:p", "SET q:p x", "SET q:p:dependencies x", "HSET q:meta concurrency nan",
+		"SET q:metrics:completed x")
+	codes, _ := s.finish(scripts.FinishOptions{MetricsPoints: 5}, done("a"), done("b"), failed("c"))
+	require.Equal(t, ok(3), codes)
+	require.Contains(t, s.dump()["q:completed"], "a")
+	require.Contains(t, s.dump()["q:completed"], "b")
+	require.NotContains(t, s.dump(), "q:active")
+}

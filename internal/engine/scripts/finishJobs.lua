@@ -60,7 +60,7 @@ local function settle(id, key, job, outcome, parent)
   if job.keep.count == 0 then
     deleteJobKeys(key)
     if parent then
-      detach(key, parent)
+      attempt(detach, key, parent)
     end
     return
   end
@@ -70,7 +70,7 @@ local function settle(id, key, job, outcome, parent)
   if job.failed then
     call("HDEL", key, "defa")
   end
-  applyKeep(base, set, job.keep, now)
+  attempt(applyKeep, base, set, job.keep, now)
 end
 
 -- announce writes the events of a finished job.
@@ -102,11 +102,10 @@ local function finish(job)
   local outcome = job.failed and "failed" or "completed"
   local letter = job.failed and letterQueue ~= "" and call("HMGET", key, "name", "data", "opts", "stacktrace")
   local parent = parentOf(fields[1], fields[2])
-  releaseDedup(base, id, fields[3], now)
-  if parent and job.failed then
-    childFailed(parent, key, job.result, now)
-  elseif parent then
-    childCompleted(parent, key, job.result, now)
+  -- The job has left active: what is wrong with the keys of others must not keep it from its end.
+  attempt(releaseDedup, base, id, fields[3], now)
+  if parent then
+    attempt(job.failed and childFailed or childCompleted, parent, key, job.result, now)
   end
   local attemptsMade = increment(key, "atm")
   settle(id, key, job, outcome, parent)
@@ -116,7 +115,7 @@ local function finish(job)
     addDeadLetter(queue, id, letterQueue, source, job.result, attemptsMade, now)
   end
   if metricsPoints > 0 then
-    countFinished(base, outcome, now, metricsPoints)
+    attempt(countFinished, base, outcome, now, metricsPoints)
   end
   return 0
 end

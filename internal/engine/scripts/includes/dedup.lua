@@ -115,10 +115,10 @@ local function queueNext(base, dedupId, now)
   end
   local job = {
     name = v[1], data = v[2], opts = v[3], timestamp = now,
-    delay = tonumber(opts.delay) or 0, priority = tonumber(opts.priority) or 0, lifo = opts.lifo == true,
+    delay = finite(opts.delay) or 0, priority = finite(opts.priority) or 0, lifo = opts.lifo == true,
     parent = v[4] and {key = v[4], json = v[5]}, scheduler = v[6], dedupId = dedupId,
   }
-  claim(base, id, {id = dedupId, ttl = tonumber(de.ttl) or 0, keepLast = de.keepLastIfActive})
+  claim(base, id, {id = dedupId, ttl = finite(de.ttl) or 0, keepLast = de.keepLastIfActive})
   storeJob(base, id, job)
   enqueueNew(base, id, job)
   addPending(base, id, job)

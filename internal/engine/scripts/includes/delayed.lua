@@ -34,8 +34,24 @@ end
 
 local promotionLimit = 1000
 
+-- promoteOne makes a job ready that was delayed, unless its hash is gone.
+local function promoteOne(base, id)
+  local key = base .. id
+  if call("EXISTS", key) == 0 then
+    return
+  end
+  local priority = priorityOf(key)
+  if priority == 0 then
+    call("LPUSH", waitList(base), id)
+  else
+    call("ZADD", base .. "prioritized", whole(prioritizedScore(base, priority)), id)
+  end
+  emit(base, "waiting", "jobId", id, "prev", "delayed")
+  call("HSET", key, "delay", 0)
+end
+
 -- promoteDue makes the delayed jobs ready that are due at now (lifecycle P7) and returns how many it looked at. An id
--- whose hash is gone is dropped.
+-- without a hash is dropped.
 local function promoteDue(base, now)
   local ids = call("ZRANGEBYSCORE", base .. "delayed", 0, whole((now + 1) * 4096 - 1), "LIMIT", 0, promotionLimit)
   if #ids == 0 then
@@ -43,17 +59,7 @@ local function promoteDue(base, now)
   end
   inChunks("ZREM", base .. "delayed", ids)
   for _, id in ipairs(ids) do
-    local key = base .. id
-    if call("EXISTS", key) == 1 then
-      local priority = priorityOf(key)
-      if priority == 0 then
-        call("LPUSH", waitList(base), id)
-      else
-        call("ZADD", base .. "prioritized", whole(prioritizedScore(base, priority)), id)
-      end
-      emit(base, "waiting", "jobId", id, "prev", "delayed")
-      call("HSET", key, "delay", 0)
-    end
+    attempt(promoteOne, base, id)
   end
   markReady(base)
   return #ids

@@ -34,7 +34,7 @@ local function countFinished(base, outcome, now, points)
   local key = base .. "metrics:" .. outcome
   local before = increment(key, "count") - 1
   local previous = call("HMGET", key, "prevTS", "prevCount")
-  local previousTime = tonumber(previous[1] or "")
+  local previousTime = finite(previous[1])
   if not previousTime then
     call("HSET", key, "prevTS", whole(now), "prevCount", 0)
     return
@@ -43,7 +43,7 @@ local function countFinished(base, outcome, now, points)
   if minutes < 1 then
     return
   end
-  local counts = {whole(before - (tonumber(previous[2] or "") or 0))}
+  local counts = {whole(before - (finite(previous[2]) or 0))}
   for i = 2, minutes do
     counts[i] = 0
   end

@@ -24,7 +24,7 @@ end
 -- next to be taken, else by priority (features 2.3).
 local function readyParent(parent, now)
   local fields = call("HMGET", parent.key, "priority", "delay")
-  local priority, delay = tonumber(fields[1] or "") or 0, tonumber(fields[2] or "") or 0
+  local priority, delay = finite(fields[1]) or 0, finite(fields[2]) or 0
   if delay > 0 then
     call("ZADD", parent.base .. "delayed", whole((now + delay) * 4096), parent.id)
     emit(parent.base, "delayed", "jobId", parent.id, "delay", whole(now + delay))

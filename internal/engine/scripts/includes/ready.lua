@@ -1,4 +1,5 @@
 -- include: events
+-- include: util
 
 -- waitList is the list that new waiting jobs go to.
 local function waitList(base)
@@ -47,5 +48,5 @@ local function makeReady(base, id, priority, first)
 end
 
 local function priorityOf(jobKey)
-  return tonumber(call("HGET", jobKey, "priority") or "") or 0
+  return finite(call("HGET", jobKey, "priority")) or 0
 end

@@ -1,4 +1,4 @@
--- include: call
+-- include: util
 
 local settingsOf = {}
 
@@ -9,10 +9,10 @@ local function settings(base)
     local v = call("HMGET", base .. "meta", "paused", "concurrency", "max", "duration", "opts.maxLenEvents")
     s = {
       paused = v[1] and true or false,
-      concurrency = tonumber(v[2] or ""),
-      max = tonumber(v[3] or ""),
-      duration = tonumber(v[4] or ""),
-      maxEvents = tonumber(v[5] or ""),
+      concurrency = finite(v[2]),
+      max = finite(v[3]),
+      duration = finite(v[4]),
+      maxEvents = finite(v[5]),
     }
     settingsOf[base] = s
   end

@@ -7,6 +7,15 @@ local function inChunks(command, key, members)
   end
 end
 
+-- finite reads a number of a hash that anybody may have written to; nil if it is none, or no place in a set.
+local function finite(text)
+  local n = tonumber(text or "")
+  if n and n == n and n ~= math.huge and n ~= -math.huge then
+    return n
+  end
+  return nil
+end
+
 -- decode reads a JSON object; anything else is nil.
 local function decode(json)
   if not json then
