@@ -25,7 +25,7 @@ var rules = map[string]rule{
 		ours: []string{
 			"internal/config", "internal/store", "internal/engine/...", "internal/processor", "internal/monitor/...",
 			"internal/telemetry", "internal/metrics", "internal/doctor", "internal/livepolicy", "internal/audit", "internal/web/...",
-			"internal/notify", "alerts",
+			"internal/notify", "internal/outside", "alerts",
 		},
 		modules: []string{bcrypt},
 	},
@@ -50,6 +50,7 @@ var rules = map[string]rule{
 	"internal/livepolicy":       {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
 	"internal/monitor":          {ours: []string{"internal/engine/...", "internal/monitor/...", "internal/words", "alerts"}, modules: []string{goRedis}},
 	"internal/monitor/alerting": {ours: []string{"alerts"}},
+	"internal/outside": {ours: []string{"alerts"}},
 	"internal/notify": {
 		ours:    []string{"alerts", "internal/engine/keys", "internal/monitor/alerting"},
 		modules: []string{goRedis},
@@ -67,7 +68,7 @@ var rules = map[string]rule{
 	"internal/web": {
 		ours: []string{
 			"internal/engine", "internal/engine/keys", "internal/engine/policy", "internal/engine/cron", "internal/monitor",
-			"internal/monitor/alerting", "internal/livepolicy", "internal/failures", "internal/search", "internal/fold", "internal/audit",
+			"internal/monitor/alerting", "internal/notify", "internal/outside", "internal/livepolicy", "internal/failures", "internal/search", "internal/fold", "internal/audit",
 			"internal/words", "internal/web/...", "templates", "static", "alerts", "docs/runbooks",
 		},
 		modules: []string{"github.com/labstack/echo/v4", "github.com/a-h/templ", "github.com/yuin/goldmark"},
