@@ -50,7 +50,7 @@ var rules = map[string]rule{
 	"internal/livepolicy":       {ours: []string{"internal/engine/..."}, modules: []string{goRedis}},
 	"internal/monitor":          {ours: []string{"internal/engine/...", "internal/monitor/...", "internal/words", "alerts"}, modules: []string{goRedis}},
 	"internal/monitor/alerting": {ours: []string{"alerts"}},
-	"internal/outside": {ours: []string{"alerts"}},
+	"internal/outside":          {ours: []string{"alerts"}},
 	"internal/notify": {
 		ours:    []string{"alerts", "internal/engine/keys", "internal/monitor/alerting"},
 		modules: []string{goRedis},
