@@ -28,7 +28,7 @@ type JobPage struct {
 	StepNote string
 	Payloads []Payload
 	Options  []Fact
-	Family   []Fact
+	Flow     FlowTree
 	Raw      []RawField
 	// Key is the job's key in Redis.
 	Key string

@@ -54,14 +54,14 @@ type SchedulerRun struct {
 
 // Firings are the next times of a scheduler, on its own clock and on the reader's.
 type Firings struct {
-	// Zone is the scheduler's, Own the dashboard's; a script puts the reader's in its place.
+	// Zone is the scheduler's; Own is the reader's, "" if that is the same.
 	Zone, Own string
 	Rows      []Firing
 	// None stands there when nothing will fire.
 	None string
 }
 
-// Firing is one time: Clock is in the scheduler's zone, Own in the dashboard's, At relative.
+// Firing is one time: Clock is in the scheduler's zone, Own in the reader's, At relative.
 type Firing struct {
 	Clock   string
 	Own, At When

@@ -82,5 +82,5 @@ func (c *Call) Confirmed() bool { return c.Values.Get("confirm") != "" }
 func (s *Server) actions() []Action {
 	return slices.Concat(s.queueActions(), s.bulkActions(), s.jobActions(), s.operationActions(), s.groupActions(),
 		s.replayActions(), s.limitActions(),
-		s.policyActions())
+		s.policyActions(), s.schedulerActions())
 }

@@ -89,7 +89,10 @@ func (s *Server) apiReads() []apiRead {
 		{path: "/operations/:op/refusals", about: "The jobs it left alone, and why.", body: refusalsJSON{}, do: s.apiRefusals},
 		{path: "/openapi.json", about: "This document.", body: map[string]any{}, do: s.apiDocument},
 	}
-	reads = append(reads, s.schedulerReads()...)
+	reads = append(append(reads, s.schedulerReads()...), apiRead{
+		path: "/queues/:queue/jobs/:id/flow", about: "The flow a job belongs to, at most 200 of its jobs, without payloads.", body: flowJSON{}, do: s.apiFlow,
+		query: []openapi.Field{{Name: "from", Type: "string", About: "below begins with the job instead of the root of its flow", Enum: []string{flowBelow}}},
+	})
 	if s.o.Audit != nil {
 		reads = append(reads, apiRead{
 			path: "/activity", about: "Who did and tried what, newest first.", body: activityJSON{}, do: s.apiActivity,

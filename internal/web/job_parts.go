@@ -195,7 +195,7 @@ func (s *Server) jobOptions(r viewRequest, q *monitor.Queue, j *engine.Peek) []t
 		out = append(out, templates.Fact{Label: "Processed by", Value: jsonview.Visible(j.ProcessedBy)})
 	}
 	if j.SchedulerID != "" {
-		out = append(out, templates.Fact{Label: "Scheduler", Value: jsonview.Visible(j.SchedulerID)})
+		out = append(out, templates.Fact{Label: "Scheduler", Value: jsonview.Visible(j.SchedulerID), URL: s.links.queue(q.Queue, "schedulers", j.SchedulerID)})
 	}
 	if j.DeduplicationID != "" {
 		out = append(out, templates.Fact{Label: "Deduplication", Value: jsonview.Visible(j.DeduplicationID)})
@@ -242,38 +242,24 @@ func retentionWords(p policy.Policy) string {
 	return say("completed", p.KeepCompleted) + ", " + say("failed", p.KeepFailed)
 }
 
-// jobFamily names the parent and counts the children.
-func (s *Server) jobFamily(j *engine.Peek) []templates.Fact {
-	var out []templates.Fact
-	if q, id, ok := keys.SplitJobKey(j.ParentKey); ok {
-		out = append(out, templates.Fact{Label: "Parent", Value: jsonview.Visible(id), URL: s.links.job(q, id), Small: "in " + q.Name})
-	}
-	for _, c := range []struct {
-		label string
-		n     int64
-	}{
-		{"Children pending", j.Pending}, {"Children completed", j.Processed}, {"Failures ignored", j.Ignored}, {"Children failed", j.Unsuccessful},
-	} {
-		if c.n > 0 {
-			out = append(out, templates.Fact{Label: c.label, Value: words.Count(c.n)})
-		}
-	}
-	return out
-}
-
 // rawFields is the record as Redis holds it, long fields by their size alone, masked like everything else.
 func (s *Server) rawFields(j *engine.Peek) []templates.RawField {
+	return s.rawHash(j.Fields, j.Sizes, "data", "returnvalue", "progress", "stacktrace")
+}
+
+// rawHash are the fields of a hash; above are those the page shows anyway, sizes those of fields that were cut.
+func (s *Server) rawHash(fields map[string]string, sizes map[string]int64, above ...string) []templates.RawField {
 	const short = 300
 	var out []templates.RawField
-	for _, name := range slices.Sorted(maps.Keys(j.Fields)) {
-		text := j.Fields[name]
-		f := templates.RawField{Name: jsonview.Visible(name), Size: words.Bytes(j.Sizes[name])}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		text := fields[name]
+		f := templates.RawField{Name: jsonview.Visible(name), Size: words.Bytes(max(sizes[name], int64(len(text))))}
 		cut := len(text) > short
 		if s.o.Mask != nil && !cut && json.Valid([]byte(text)) {
 			text = string(jsonview.Redact([]byte(text), s.o.Mask))
 		}
 		switch {
-		case name == "data" || name == "returnvalue" || name == "progress" || name == "stacktrace":
+		case slices.Contains(above, name):
 			text = "shown above"
 		case cut:
 			text = firstLineOf(text, short)

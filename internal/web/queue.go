@@ -192,10 +192,20 @@ func (s *Server) queueFacts(q *monitor.Queue) []templates.Fact {
 	if q.Version != "" {
 		facts = append(facts, templates.Fact{Label: "Written by", Value: strings.Replace(q.Version, ":", " ", 1)})
 	}
+	facts = append(facts, schedulersFact(q, s.links.queue(q.Queue, "schedulers")))
 	if s.has("/queues/:queue/policy") {
 		facts = append(facts, templates.Fact{Label: "Sizing and limits", Value: "Policy", URL: s.links.queue(q.Queue, "policy"), Last: true})
 	}
 	return facts
+}
+
+// schedulersFact leads to the queue's schedulers, also where there are none yet.
+func schedulersFact(q *monitor.Queue, url string) templates.Fact {
+	f := templates.Fact{Label: "Schedulers", Value: "none", URL: url}
+	if q.Schedulers > 0 {
+		f.Value = words.Count(q.Schedulers)
+	}
+	return f
 }
 
 func activeFact(q *monitor.Queue) templates.Fact {

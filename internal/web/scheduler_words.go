@@ -177,7 +177,7 @@ func whyLate(q *monitor.Queue, f scheduled) string {
 	return "waits for a free slot"
 }
 
-// schedulerZone is the clock of a scheduler's firings: that of the dashboard where it has none.
+// schedulerZone is the clock of a scheduler's firings: the reader's where it has none.
 func (s *Server) schedulerZone(r engine.Repeat) *time.Location {
 	if r.Pattern == "" {
 		return s.o.Zone
@@ -206,9 +206,9 @@ func (s *Server) firings(r viewRequest, f scheduled) templates.Firings {
 // firingList puts times on both clocks.
 func (s *Server) firingList(rule engine.Repeat, runs []time.Time, now time.Time) templates.Firings {
 	zone := s.schedulerZone(rule)
-	out := templates.Firings{Zone: zone.String(), Own: s.o.Zone.String()}
-	if rule.Pattern == "" {
-		out.Zone = "Time, " + s.o.Zone.String()
+	out := templates.Firings{Zone: zone.String()}
+	if own := s.o.Zone.String(); own != out.Zone {
+		out.Own = own
 	}
 	for _, t := range runs {
 		own := templates.When{ISO: t.UTC().Format(time.RFC3339Nano), Text: t.In(s.o.Zone).Format(clockLayout), Exact: s.exact(t)}
