@@ -52,13 +52,9 @@
   let readAt = status.dataset.at ? Date.parse(status.dataset.at) : 0;
   let paused = false;
   let connected = false;
-  let spoken = '';
+  let aged = 'The figures are up to date.';
 
-  function say(text) {
-    if (text === spoken) return;
-    spoken = text;
-    says.textContent = text;
-  }
+  function say(text) { says.textContent = text; }
 
   function age() {
     const old = readAt ? Math.max(0, now() - readAt) : 0;
@@ -70,9 +66,10 @@
     status.textContent = text;
     status.classList.toggle('stale', paused || (stale && !!topic));
     body.classList.toggle('old', stale && !paused && !!topic);
-    if (paused) say('The live view is paused.');
-    else if (stale && topic) say('The figures are old.');
-    else if (spoken) say('The figures are up to date.');
+    let told = 'The figures are up to date.';
+    if (paused) told = 'The live view is paused.';
+    else if (stale && topic) told = 'The figures are old.';
+    if (told !== aged) say(aged = told); // only what is new, or it would cover what else was said
   }
 
   /* live regions ---------------------------------------------------------- */

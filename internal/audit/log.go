@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,9 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 type Query struct {
 	// Before is the ID of an entry; the answer begins with the next older one. Empty begins with the newest.
 	Before string
+	// After is the ID of an entry; the answer ends with the next newer one. Where there are fewer than Limit newer ones
+	// the answer is the newest. Before must then be empty.
+	After string
 	// Limit is how many entries are wanted, 1..250.
 	Limit int
 	// Match chooses entries; nil takes all.
@@ -101,8 +105,13 @@ var place = regexp.MustCompile(`^[0-9]{1,20}-[0-9]{1,20}$`)
 
 // Read answers a query. It looks at no more than 2,000 entries; Next then leads on although fewer than Limit were found.
 func (l *Log) Read(ctx context.Context, q Query) (Page, error) {
-	if q.Before != "" && !place.MatchString(q.Before) {
-		return Page{}, ErrCursor
+	for _, id := range []string{q.Before, q.After} {
+		if id != "" && !place.MatchString(id) {
+			return Page{}, ErrCursor
+		}
+	}
+	if q.After != "" {
+		return l.readNewer(ctx, q)
 	}
 	var p Page
 	end := "+"
@@ -130,6 +139,36 @@ func (l *Log) Read(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 	return p, nil
+}
+
+// readNewer goes from an entry towards the newest.
+func (l *Log) readNewer(ctx context.Context, q Query) (Page, error) {
+	var p Page
+	for from := q.After; p.Read < mostRead; {
+		found, err := l.client.XRangeN(ctx, keys.Audit, "("+from, "+", batch).Result()
+		if err != nil {
+			return Page{}, fmt.Errorf("read activity: %w", err)
+		}
+		for _, m := range found {
+			p.Read++
+			from = m.ID
+			e := parse(m)
+			if q.Match != nil && !q.Match(e) {
+				continue
+			}
+			p.Entries = append(p.Entries, e)
+			if len(p.Entries) == q.Limit {
+				slices.Reverse(p.Entries)
+				p.Next = p.Entries[q.Limit-1].ID
+				return p, nil
+			}
+		}
+		if len(found) < batch {
+			break
+		}
+	}
+	q.After = ""
+	return l.Read(ctx, q)
 }
 
 // parse reads an entry; one that somebody else wrote shows what can be known of it.

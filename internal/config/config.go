@@ -2,10 +2,13 @@ package config
 
 import (
 	"log/slog"
+	"reflect"
 	"time"
 
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Config is everything Bullpen can be told. Fields with a key tag are keys of bullpen.yaml.
@@ -103,7 +106,7 @@ type Auth struct {
 
 // Configured reports whether there is any way to log in.
 func (a Auth) Configured() bool {
-	return len(a.Users) > 0 || len(a.Tokens) > 0 || a.OIDC != nil || a.Proxy != nil
+	return len(a.Users) > 0 || len(a.Tokens) > 0 || a.OIDC != nil || a.Proxy != nil && a.Proxy.Header != ""
 }
 
 // User logs in with a name and a password.
@@ -128,11 +131,27 @@ type OIDC struct {
 	ClientID     string `key:"client_id"`
 	ClientSecret string `key:"client_secret"`
 	// RolesClaim is the claim that lists the user's groups; RoleMap turns them into roles.
-	RolesClaim string            `key:"roles_claim"`
-	RoleMap    map[string]string `key:"role_map"`
+	RolesClaim string           `key:"roles_claim"`
+	RoleMap    map[string]Grant `key:"role_map"`
 }
 
-// Proxy trusts a proxy in front to have authenticated the user.
+// Grant is a role, for all queues or for those that match: a role's name, or a mapping.
+type Grant struct {
+	Role   string   `key:"role" oneof:"viewer operator admin"`
+	Queues []string `key:"queues"` // patterns; empty = all
+}
+
+func (g *Grant) decode(d *decoder, n *yaml.Node, path string, _ reflect.StructTag) {
+	v := reflect.ValueOf(g).Elem()
+	if n.Kind == yaml.MappingNode {
+		d.mapping(n, path, v)
+		return
+	}
+	role := fieldsOf(v.Type())[0]
+	d.value(n, path, v.FieldByIndex(role.index), role.tag)
+}
+
+// Proxy trusts a proxy in front to say where requests come from and, with Header, to have authenticated the user.
 type Proxy struct {
 	Header      string   `key:"header"`
 	RolesHeader string   `key:"roles_header"`

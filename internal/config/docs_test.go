@@ -95,6 +95,12 @@ func TestEveryKeyHasAGoodSample(t *testing.T) {
 // generic puts <name> and [] in the place of names and positions.
 func generic(path string) string {
 	path = strings.NewReplacer("[0]", "[]", "[1]", "[]").Replace(path)
+	if rest, ok := strings.CutPrefix(path, "auth.oidc.role_map."); ok {
+		if _, below, nested := strings.Cut(rest, "."); nested {
+			return "auth.oidc.role_map.<name>." + below
+		}
+		return "auth.oidc.role_map.<name>"
+	}
 	if rest, ok := strings.CutPrefix(path, "queues."); ok {
 		for _, part := range []string{"policy", "worker"} {
 			if _, after, found := strings.Cut(rest, "."+part+"."); found {

@@ -30,6 +30,9 @@ func appendKey(out []Key, path string, t reflect.Type, tag reflect.StructTag) []
 	case inner.Kind() == reflect.Slice && elem(inner.Elem()).Kind() == reflect.Struct:
 		return appendKeys(out, path+"[]", elem(inner.Elem()))
 	case inner.Kind() == reflect.Map && inner.Elem().Kind() == reflect.Struct:
+		if form := formOf(inner.Elem(), ""); form != "" {
+			out = append(out, Key{path + ".<name>", form})
+		}
 		return appendKeys(out, path+".<name>", inner.Elem())
 	}
 	if form := formOf(t, tag); form != "" {
@@ -42,6 +45,7 @@ func appendKey(out []Key, path string, t reflect.Type, tag reflect.StructTag) []
 func formOf(t reflect.Type, tag reflect.StructTag) string {
 	inner := elem(t)
 	form := map[reflect.Type]string{
+		reflect.TypeFor[Grant]():         "viewer, operator, admin or a mapping",
 		reflect.TypeFor[TLS]():           "true, false or a mapping",
 		reflect.TypeFor[keepMapping]():   "number, duration, all, none or a mapping",
 		reflect.TypeFor[time.Duration](): "duration",

@@ -110,7 +110,7 @@ func TestServerKeys(t *testing.T) {
 	require.Equal(t, []string{"iban"}, c.Mask)
 	require.Equal(t, Metrics{Token: "s3cret", BullMQNames: true, JobNames: []string{"mail-out"}}, c.Metrics)
 	require.Equal(t, "two", c.Approval)
-	require.Equal(t, map[string]string{"sre": "admin"}, c.Auth.OIDC.RoleMap)
+	require.Equal(t, map[string]Grant{"sre": {Role: "admin"}, "mail-team": {Role: "operator", Queues: []string{"mail-*"}}}, c.Auth.OIDC.RoleMap)
 	require.True(t, c.Auth.Configured())
 }
 

@@ -261,13 +261,14 @@ func (d *decoder) signOn(c *Config) {
 		d.check("auth.oidc.client_id", o.ClientID != "", "is missing")
 		d.check("auth.oidc.roles_claim", o.RolesClaim != "", "is missing: it says which of the provider's users may come in, and as what")
 		d.check("auth.oidc", c.PublicURL != "", "needs public_url: the provider sends people back there")
-		for value, role := range o.RoleMap {
-			d.check("auth.oidc.role_map."+value, checkWord(role, "viewer operator admin") == nil,
-				"%q is not one of viewer, operator, admin", role)
+		for value, grant := range o.RoleMap {
+			d.check("auth.oidc.role_map."+value, grant.Role != "", "has no role: viewer, operator or admin")
+			d.patterns("auth.oidc.role_map."+value+".queues", grant.Queues)
 		}
 	}
 	if p := a.Proxy; p != nil {
-		d.check("auth.proxy.header", isToken(p.Header), "%q is not a header name", p.Header)
+		d.check("auth.proxy.header", p.Header == "" || isToken(p.Header), "%q is not a header name", p.Header)
+		d.check("auth.proxy.roles_header", p.RolesHeader == "" || p.Header != "", "needs header, which names the user")
 		d.check("auth.proxy.roles_header", p.RolesHeader == "" || isToken(p.RolesHeader), "%q is not a header name", p.RolesHeader)
 		d.check("auth.proxy.trusted", len(p.Trusted) > 0, "is missing: without it anybody could send the header")
 		for i, s := range p.Trusted {

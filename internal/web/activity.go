@@ -24,11 +24,11 @@ func (s *Server) activityPage(ctx context.Context, r viewRequest) (view, error) 
 		Title: "Activity", Say: "What people did and tried, through every Bullpen on this Redis. About the last " + words.Count(audit.Kept) + " entries are kept.",
 		Filter: templates.ActivityFilter{URL: s.links.to("/activity"), Query: text, Outcomes: outcomeOptions(result)},
 	}
-	before := r.query.Get("before")
-	p, err := s.o.Audit.Read(ctx, audit.Query{Before: before, Limit: activityRows, Match: s.activityMatch(r.who, text, result)})
+	before, after := r.query.Get("before"), r.query.Get("after")
+	p, err := s.o.Audit.Read(ctx, audit.Query{Before: before, After: after, Limit: activityRows, Match: s.activityMatch(r.who, text, result)})
 	switch {
 	case errors.Is(err, audit.ErrCursor):
-		return view{}, problem(http.StatusBadRequest, "No such page", "%q is not a place in the activity log.", clip(before, 60))
+		return view{}, problem(http.StatusBadRequest, "No such page", "%q is not a place in the activity log.", clip(before+after, 60))
 	case err != nil:
 		v.Trouble = &templates.Notice{Class: "s-failed", Icon: "h-crit", Strong: "The activity cannot be read.", Text: sentenceStart(oneLine(err)) + "."}
 	}
@@ -38,13 +38,17 @@ func (s *Server) activityPage(ctx context.Context, r viewRequest) (view, error) 
 	if len(v.Rows) == 0 && err == nil {
 		v.Empty = s.noActivity(before, text+result != "", p)
 	}
-	if before != "" || p.Next != "" {
-		v.Pager = &templates.Pager{Label: "Pages of activity", Text: words.Plural(int64(len(v.Rows)), "entry", "entries"), PrevLabel: "Newest", NextLabel: "Older"}
-		if before != "" {
-			v.Pager.PrevURL = r.with(s.links.base, "before", "")
+	if before+after != "" || p.Next != "" {
+		v.Pager = &templates.Pager{Label: "Pages of activity", Text: words.Plural(int64(len(v.Rows)), "entry", "entries"), PrevLabel: "Newer", NextLabel: "Older"}
+		if before+after != "" {
+			newest := before + after
+			if len(p.Entries) > 0 {
+				newest = p.Entries[0].ID
+			}
+			v.Pager.PrevURL = r.with(s.links.base, "before", "", "after", newest)
 		}
 		if p.Next != "" {
-			v.Pager.NextURL = r.with(s.links.base, "before", p.Next)
+			v.Pager.NextURL = r.with(s.links.base, "after", "", "before", p.Next)
 		}
 	}
 	return view{title: "Activity", nav: "/activity", content: templates.ActivityView(v)}, nil

@@ -72,6 +72,10 @@ func TestActivityPages(t *testing.T) {
 	has(t, page, "person-2-")
 	has(t, page, "person-0-")
 	hasNot(t, page, "person-52-")
+	back, _, _ := strings.Cut(page[strings.Index(page, "/activity?after="):], `"`)
+	page = b.get(back).body
+	has(t, page, "person-52-")
+	hasNot(t, page, "person-2-")
 	require.Equal(t, http.StatusBadRequest, b.get("/activity?before=x").status)
 }
 

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"path"
+	"slices"
 
 	"bullpen/internal/engine/keys"
 )
@@ -44,29 +46,58 @@ func ParseRole(name string) Role {
 type Identity struct {
 	// Name goes into the audit log.
 	Name string
-	Role Role
-	// Queues are the patterns of queue names the role is for; none means all.
+	// Role is the highest one, Queues the patterns of queue names it is for; none means all.
+	Role   Role
 	Queues []string
+	// More are further roles, which are for other queues.
+	More []Grant
 	// Token says the request carries a bearer token, which no browser adds by itself: no origin check is needed.
 	Token bool
 	// Session says that a session of ours vouches for it, which can be ended by signing out.
 	Session bool
 }
 
+// Grant is a role for the queues whose names match a pattern; no pattern means all.
+type Grant struct {
+	Role   Role
+	Queues []string
+}
+
 // May reports whether the identity has at least role r for the queue; the zero queue means something beyond any queue.
 func (i Identity) May(r Role, q keys.Queue) bool {
-	if i.Role < r {
+	return Grant{i.Role, i.Queues}.allows(r, q) || slices.ContainsFunc(i.More, func(g Grant) bool { return g.allows(r, q) })
+}
+
+// bounded reports whether there are queues on which the identity has less than its role.
+func (i Identity) bounded() bool { return len(i.Queues) > 0 }
+
+func (g Grant) allows(r Role, q keys.Queue) bool {
+	if g.Role < r {
 		return false
 	}
-	if len(i.Queues) == 0 || q.Name == "" {
+	if len(g.Queues) == 0 || q.Name == "" {
 		return true
 	}
-	for _, pattern := range i.Queues {
-		if ok, err := path.Match(pattern, q.Name); err == nil && ok {
-			return true
-		}
+	return slices.ContainsFunc(g.Queues, func(pattern string) bool {
+		ok, err := path.Match(pattern, q.Name)
+		return err == nil && ok
+	})
+}
+
+// Granted is an identity with all of the roles; the zero Identity without any.
+func Granted(name string, grants []Grant) Identity {
+	if len(grants) == 0 {
+		return Identity{}
 	}
-	return false
+	sorted := slices.SortedStableFunc(slices.Values(grants), func(a, b Grant) int {
+		// Of two equal roles the one for all queues comes first.
+		return cmp.Or(cmp.Compare(b.Role, a.Role), cmp.Compare(len(a.Queues), len(b.Queues)))
+	})
+	who := Identity{Name: name, Role: sorted[0].Role, Queues: sorted[0].Queues}
+	if len(sorted) > 1 {
+		who.More = sorted[1:]
+	}
+	return who
 }
 
 // Authenticator tells who sends a request. An error means nobody that is known: the answer is 401, or the error's own

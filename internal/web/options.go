@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"bullpen/internal/livepolicy"
 	"bullpen/internal/monitor"
 	"bullpen/internal/monitor/alerting"
+	"bullpen/internal/notify"
+	"bullpen/internal/outside"
 )
 
 // Monitor is what the pages need of the collector.
@@ -38,6 +41,13 @@ type Options struct {
 	Policies *livepolicy.Store
 	// Metrics serves /metrics, Callback the HTTP worker's callback; nil leaves the address out.
 	Metrics, Callback http.Handler
+	// Outside is what a Prometheus and an Alertmanager say, Webhook how the messages of our own notifier fare; nil when
+	// there are none.
+	Outside func() *outside.State
+	Webhook func() notify.Status
+	// Answered is told of every request: the pattern of its route ("other" for none), its method, the status of the
+	// answer and how long it took (0 for an event stream). Default: nobody is.
+	Answered func(route, method string, status int, took time.Duration)
 	// Ready says why the process is not ready; nil means it always is.
 	Ready func() error
 	// Auth tells who sends a request; nil makes everybody an administrator, which suits loopback only.
@@ -45,6 +55,8 @@ type Options struct {
 	// Audit records every attempt to write, also refused ones; nil logs only and has no
 	// activity page.
 	Audit Auditor
+	// TrustedProxies are the addresses from which X-Forwarded-For is believed; none by default.
+	TrustedProxies []netip.Prefix
 	// BasePath is the path the dashboard is mounted under; default "".
 	BasePath string
 	// PublicURL is how others reach the dashboard; default none.
@@ -92,6 +104,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Answered == nil {
+		o.Answered = func(string, string, int, time.Duration) {}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

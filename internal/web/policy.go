@@ -92,6 +92,12 @@ func (s *Server) policyPage(ctx context.Context, r viewRequest) (view, error) {
 	}, nil
 }
 
+// policyPattern is the route of a queue's policy.
+const policyPattern = "/queues/:queue/policy"
+
+// twoPeople reports whether a change takes two: the page then depends on who looks at it.
+func (s *Server) twoPeople() bool { return s.o.Policies != nil && s.o.Policies.TwoPeople() }
+
 // mayChange reports whether buttons that change the policy make sense for this viewer; the gate decides again.
 func (s *Server) mayChange(r viewRequest, q *monitor.Queue) bool {
 	return s.o.Policies != nil && s.mayAct(r, q)

@@ -69,7 +69,7 @@ func (s *Server) apiPolicy(ctx context.Context, r viewRequest) (any, error) {
 	}
 	out := policyJSON{
 		Revision: p.record.Revision, Live: p.record.Live, Open: p.record.Open, Past: p.record.Past, Load: toLoadJSON(p),
-		TwoPeople: s.o.Policies != nil && s.o.Policies.TwoPeople(), Workers: []policyWorkerJSON{}, Warnings: []settingJSON{},
+		TwoPeople: s.twoPeople(), Workers: []policyWorkerJSON{}, Warnings: []settingJSON{},
 	}
 	if out.Past == nil {
 		out.Past = []livepolicy.Decision{}

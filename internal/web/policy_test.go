@@ -345,3 +345,15 @@ func TestFleetDrift(t *testing.T) {
 	p.workers = p.workers[:1]
 	require.Empty(t, policyFleet(p).Drift)
 }
+
+// TestLivePolicyIsPersonal: whoever proposed a change sees another button than whoever may approve it.
+func TestLivePolicyIsPersonal(t *testing.T) {
+	b := newBench(t, withPolicies(t, true))
+	key := func(name, address string) string {
+		topic, err := b.topicAt(address, Identity{Name: name, Role: Admin})
+		require.NoError(t, err)
+		return topic.key()
+	}
+	require.NotEqual(t, key("ada", "/queues/email/policy"), key("bob", "/queues/email/policy"))
+	require.Equal(t, key("ada", "/queues/email"), key("bob", "/queues/email"), "other views are shared")
+}

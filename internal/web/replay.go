@@ -64,7 +64,7 @@ func replaying(c *Call) func(*engine.Queue, keys.State) batchAct {
 
 // mayReplay sorts out the letters whose originals are of queues the person has nothing to do with: a replay writes there.
 func mayReplay(ctx context.Context, c *Call, q *engine.Queue, letters []string) (allowed []string, refused []engine.Refusal, err error) {
-	if len(c.Who.Queues) == 0 {
+	if !c.Who.bounded() {
 		return letters, nil, nil
 	}
 	told, err := q.DeadLetters(ctx, letters)

@@ -9,8 +9,8 @@ import (
 // navigation is the top bar, in order. A page shows up when its view exists.
 var navigation = []struct {
 	label, path, key string
-	// mark, if set, is a count beside the label with its class and meaning; "" shows none.
-	mark func(*Server) (text, class, meaning string)
+	// mark, if set, is a count beside the label with its class and meaning, for a viewer; "" shows none.
+	mark func(*Server, Identity) (text, class, meaning string)
 }{
 	{label: "Overview", path: "/", key: "o"},
 	{label: "Failures", path: "/failures", key: "f"},
@@ -29,7 +29,7 @@ func (s *Server) pages() map[string]viewFunc {
 		"/queues/:queue": s.queuePage,
 
 		"/queues/:queue/jobs/:id": s.jobPage,
-		"/queues/:queue/policy":   s.policyPage,
+		policyPattern:             s.policyPage,
 
 		"/schedulers":                          s.schedulersPage,
 		"/queues/:queue/schedulers":            s.queueSchedulers,
@@ -57,7 +57,7 @@ func (s *Server) pages() map[string]viewFunc {
 func (s *Server) routes() *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.HTTPErrorHandler = s.fail
+	e.HTTPErrorHandler, e.IPExtractor = s.fail, s.clientAddress
 	e.Logger.SetLevel(7) // off: errors are logged by fail, requests by logRequests
 	e.Pre(s.stripBase)
 	e.Use(s.recover, s.secure, s.logRequests, s.compress(), budget)

@@ -118,7 +118,7 @@ func (s *Server) signInFailed(err error) error {
 
 // signedIn goes to the page that was asked for.
 func (s *Server) signedIn(c echo.Context, who Identity, back string) error {
-	s.log.InfoContext(c.Request().Context(), "signed in", "who", who.Name, "role", who.Role.String(), "remote", c.Request().RemoteAddr)
+	s.log.InfoContext(c.Request().Context(), "signed in", "who", who.Name, "role", who.Role.String(), "remote", c.RealIP())
 	return c.Redirect(http.StatusSeeOther, s.links.to(back))
 }
 

@@ -125,7 +125,7 @@ func (s *Server) drawTopic(ctx context.Context, t *topic, snap *monitor.Snapshot
 	}
 	regions := append([]region{{"banners", templates.Banners(warnings)}}, v.live...)
 	if err == nil {
-		regions = append(regions, region{"nav", templates.Nav(s.nav(v.nav))})
+		regions = append(regions, region{"nav", templates.Nav(s.nav(v.nav, r.who))})
 	}
 	out := make(map[string]string, len(regions)+1)
 	for _, reg := range regions {

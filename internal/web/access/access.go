@@ -20,6 +20,8 @@ type Options struct {
 	Tokens   []Token
 	Proxy    *Proxy
 	Provider *Provider
+	// Trusted are the addresses of proxies that tell where a request comes from.
+	Trusted []netip.Prefix
 	// Key returns what sessions are signed with, the same for all replicas. It is asked until it succeeds. Required.
 	Key func(context.Context) ([]byte, error)
 	// BasePath is the path of the cookies, "" or "/ops/queues".
@@ -100,7 +102,7 @@ func (a *Access) Identify(r *http.Request) (web.Identity, error) {
 		return web.Identity{}, errors.New("the bearer token is not known here")
 	}
 	if a.o.Proxy != nil {
-		if who, ok, err := a.o.Proxy.identify(r); ok || err != nil {
+		if who, ok, err := a.o.Proxy.identify(r, a.o.Trusted); ok || err != nil {
 			return who, err
 		}
 	}
@@ -117,7 +119,7 @@ func (a *Access) owner(ctx context.Context, s session) (web.Identity, error) {
 		if a.provider == nil {
 			return web.Identity{}, errOver
 		}
-		who := web.Identity{Name: s.Name, Role: a.provider.role(s.Groups), Session: true}
+		who := a.provider.identity(s.Name, s.Groups)
 		if who.Role == web.NoRole {
 			return web.Identity{}, errOver
 		}
@@ -183,19 +185,8 @@ func (a *Access) refused(r *http.Request, who string, err error) {
 	a.log.WarnContext(r.Context(), "sign-in refused", "who", clip(who), "remote", a.address(r).String(), "err", err)
 }
 
-// address is where a request comes from: what a trusted proxy says, else the peer.
-func (a *Access) address(r *http.Request) netip.Addr {
-	peer := peerOf(r)
-	if a.o.Proxy == nil || !a.o.Proxy.trusts(peer) {
-		return peer
-	}
-	// The last one is what our own proxy has seen; those before it are anybody's claim.
-	all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	if addr, err := netip.ParseAddr(strings.TrimSpace(all[len(all)-1])); err == nil {
-		return addr.Unmap()
-	}
-	return peer
-}
+// address is where a request comes from.
+func (a *Access) address(r *http.Request) netip.Addr { return web.ClientAddress(r, a.o.Trusted) }
 
 func (u User) identity() web.Identity {
 	return web.Identity{Name: u.Name, Role: u.Role, Queues: u.Queues, Session: true}
@@ -205,15 +196,6 @@ func (u User) identity() web.Identity {
 func bearer(r *http.Request) (string, bool) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
-}
-
-// peerOf is the address at the other end of the connection; the zero address when it has none.
-func peerOf(r *http.Request) netip.Addr {
-	p, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return p.Addr().Unmap().WithZone("")
 }
 
 // maxName bounds names that come from outside, in bytes.

@@ -291,11 +291,11 @@ func TestProxy(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &Proxy{Header: "X-User", RolesHeader: "X-Roles", Trusted: ranges}
+			p := &Proxy{Header: "X-User", RolesHeader: "X-Roles"}
 			if tt.noRoles {
 				p.RolesHeader = ""
 			}
-			g := newRig(t, func(o *Options) { o.Proxy = p })
+			g := newRig(t, func(o *Options) { o.Proxy, o.Trusted = p, ranges })
 			r := request(nil)
 			r.RemoteAddr, r.Header = tt.from, tt.header
 			who, err := g.Identify(r)

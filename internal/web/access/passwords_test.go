@@ -127,10 +127,11 @@ func TestThrottleIsBounded(t *testing.T) {
 // TestAddressBehindProxy: the throttle counts people, not their common proxy.
 func TestAddressBehindProxy(t *testing.T) {
 	g := newRig(t, func(o *Options) {
-		o.Proxy = &Proxy{Header: "X-User", Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+		o.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	})
 	for name, tt := range map[string]struct{ peer, forwarded, want string }{
 		"through the proxy":  {"10.0.0.1:1", "198.51.100.1, 192.0.2.7", "192.0.2.7"},
+		"two proxies":        {"10.0.0.1:1", "198.51.100.1, 192.0.2.7, 10.0.0.2", "192.0.2.7"},
 		"no header":          {"10.0.0.1:1", "", "10.0.0.1"},
 		"not an address":     {"10.0.0.1:1", "x", "10.0.0.1"},
 		"around the proxy":   {"192.0.2.1:1", "192.0.2.7", "192.0.2.1"},

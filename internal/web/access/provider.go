@@ -35,7 +35,7 @@ type Provider struct {
 	// RolesClaim is the claim that lists groups, or its path ("realm_access.roles"); RoleMap turns them into roles. Without
 	// a map the claim's values are the roles' own names.
 	RolesClaim string
-	RoleMap    map[string]web.Role
+	RoleMap    map[string]web.Grant
 }
 
 // provider asks the issuer where things are when the first user signs in, and remembers it.
@@ -50,9 +50,9 @@ type provider struct {
 
 func newProvider(o Provider, s *sessions) *provider {
 	if len(o.RoleMap) == 0 {
-		o.RoleMap = map[string]web.Role{}
+		o.RoleMap = map[string]web.Grant{}
 		for _, r := range []web.Role{web.Viewer, web.Operator, web.Admin} {
-			o.RoleMap[r.String()] = r
+			o.RoleMap[r.String()] = web.Grant{Role: r}
 		}
 	}
 	return &provider{o: o, sessions: s, client: &http.Client{Timeout: providerTimeout}}
@@ -66,12 +66,15 @@ func (p *provider) name() string {
 	return p.o.Issuer
 }
 
-// role is the highest that any of the groups has.
-func (p *provider) role(groups []string) (best web.Role) {
-	for _, g := range groups {
-		best = max(best, p.o.RoleMap[g])
+// identity is a user with the roles of all of his groups.
+func (p *provider) identity(name string, groups []string) web.Identity {
+	var grants []web.Grant
+	for _, g := range p.known(groups) {
+		grants = append(grants, p.o.RoleMap[g])
 	}
-	return best
+	who := web.Granted(name, grants)
+	who.Session = true
+	return who
 }
 
 // discover finds the provider's addresses and keys. It does not end with the request: the keys are read again later.
@@ -158,7 +161,8 @@ func (a *Access) Arrive(w http.ResponseWriter, r *http.Request) (web.Identity, s
 		return web.Identity{}, "", err
 	}
 	s := session{Name: c.name(), Provider: true, Groups: p.known(c.texts(p.o.RolesClaim)), Until: a.o.Clock().Add(providerLife).Unix()}
-	if p.role(s.Groups) == web.NoRole {
+	who := p.identity(s.Name, s.Groups)
+	if who.Role == web.NoRole {
 		err := noRole(s.Name)
 		a.refused(r, s.Name, err)
 		return web.Identity{}, "", err
@@ -166,7 +170,7 @@ func (a *Access) Arrive(w http.ResponseWriter, r *http.Request) (web.Identity, s
 	if err := p.sessions.write(w, r, s); err != nil {
 		return web.Identity{}, "", err
 	}
-	return web.Identity{Name: s.Name, Role: p.role(s.Groups), Session: true}, t.Back, nil
+	return who, t.Back, nil
 }
 
 func errNoProvider() error {
@@ -235,7 +239,7 @@ func (p *provider) claims(ctx context.Context, code string, t trip) (claims, err
 
 // known leaves out groups that have no role, so that a thousand of them fit into a cookie.
 func (p *provider) known(groups []string) []string {
-	return slices.DeleteFunc(groups, func(g string) bool { return p.o.RoleMap[g] == web.NoRole })
+	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return p.o.RoleMap[g].Role == web.NoRole })
 }
 
 // claims are what an id token says.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bullpen/internal/engine/keys"
 	"bullpen/internal/web"
 
 	"github.com/go-jose/go-jose/v4"
@@ -94,7 +95,7 @@ func (i *issuer) options(change func(*Provider)) func(*Options) {
 		o.Users = nil
 		o.Provider = &Provider{
 			Issuer: i.URL, ClientID: "bullpen", ClientSecret: "s3cret", RedirectURL: "https://ops.example/oidc/callback",
-			RolesClaim: "groups", RoleMap: map[string]web.Role{"sre": web.Operator, "boss": web.Admin},
+			RolesClaim: "groups", RoleMap: map[string]web.Grant{"sre": {Role: web.Operator}, "boss": {Role: web.Admin}},
 		}
 		if change != nil {
 			change(o.Provider)
@@ -157,14 +158,14 @@ func TestProvider(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, who, got)
 
-	g.provider.o.RoleMap = map[string]web.Role{"sre": web.Viewer}
+	g.provider.o.RoleMap = map[string]web.Grant{"sre": {Role: web.Viewer}}
 	got, err = g.Identify(request(session))
 	require.NoError(t, err)
 	require.Equal(t, web.Viewer, got.Role, "the map counts as it is now")
-	g.provider.o.RoleMap = map[string]web.Role{}
+	g.provider.o.RoleMap = map[string]web.Grant{}
 	_, err = g.Identify(request(session))
 	require.ErrorIs(t, err, errOver)
-	g.provider.o.RoleMap = map[string]web.Role{"sre": web.Viewer}
+	g.provider.o.RoleMap = map[string]web.Grant{"sre": {Role: web.Viewer}}
 	g.now = g.now.Add(providerLife)
 	_, err = g.Identify(request(session))
 	require.ErrorIs(t, err, errOver)
@@ -239,5 +240,25 @@ func TestClaims(t *testing.T) {
 	c["email_verified"] = true
 	require.Equal(t, "a@b", c.name())
 	require.Equal(t, []string{"a@b"}, c.texts("email"))
-	require.Equal(t, web.Admin, newProvider(Provider{}, nil).role([]string{"x", "viewer", "admin"}), "without a map the names count")
+	require.Equal(t, web.Admin, newProvider(Provider{}, nil).identity("x", []string{"x", "viewer", "admin"}).Role, "without a map the names count")
+}
+
+// TestProviderRolesPerQueue: each group brings its role for its queues, and the best of them counts for each queue.
+func TestProviderRolesPerQueue(t *testing.T) {
+	i := newIssuer(t, time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC))
+	g := newRig(t, i.options(func(p *Provider) {
+		p.RoleMap = map[string]web.Grant{"staff": {Role: web.Viewer}, "sre": {Role: web.Operator, Queues: []string{"mail-*"}}, "dev": {Role: web.Admin, Queues: []string{"test-*"}}}
+	}))
+	i.claims["groups"] = []string{"staff", "sre", "dev"}
+	c, q := i.depart(g)
+	who, _, cookies, err := arrive(g, c, q)
+	require.NoError(t, err)
+	session, err := g.Identify(request(cookies[sessionCookie]))
+	require.NoError(t, err)
+	require.Equal(t, who, session)
+	for queue, want := range map[string]web.Role{"mail-out": web.Operator, "test-1": web.Admin, "billing": web.Viewer} {
+		for r := web.Viewer; r <= web.Admin; r++ {
+			require.Equal(t, r <= want, who.May(r, keys.Queue{Prefix: "bull", Name: queue}), "%s in %s", r, queue)
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -16,18 +15,12 @@ type Proxy struct {
 	// Header has the user's name; RolesHeader, if set, roles separated by commas, of which the highest counts. Without
 	// it everybody is a viewer.
 	Header, RolesHeader string
-	// Trusted are the addresses the headers are believed from.
-	Trusted []netip.Prefix
 }
 
-func (p *Proxy) trusts(peer netip.Addr) bool {
-	return slices.ContainsFunc(p.Trusted, func(n netip.Prefix) bool { return n.Contains(peer) })
-}
-
-// identify returns whom the proxy names; ok is false when it names nobody or is none of ours.
-func (p *Proxy) identify(r *http.Request) (who web.Identity, ok bool, err error) {
+// identify returns whom the proxy names; ok is false when it names nobody or is none of the trusted.
+func (p *Proxy) identify(r *http.Request, trusted []netip.Prefix) (who web.Identity, ok bool, err error) {
 	names := r.Header.Values(p.Header)
-	if len(names) == 0 || !p.trusts(peerOf(r)) {
+	if len(names) == 0 || !web.FromTrusted(r, trusted) {
 		return web.Identity{}, false, nil
 	}
 	name := strings.TrimSpace(names[0])
