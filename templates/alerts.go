@@ -8,6 +8,21 @@ type AlertsPage struct {
 	Title, Say string
 	Groups     []AlertGroup
 	Aged       bool
+	// Beside heads the column with what Prometheus and the Alertmanager say, "" leaves it out. Facts say how asking
+	// them and telling our own receiver go; Silences are the Alertmanager's.
+	Beside   string
+	Facts    []Detail
+	Silences []SilenceRow
+}
+
+// SilenceRow is a silence of the Alertmanager.
+type SilenceRow struct {
+	// Matchers say what it holds, From when that begins unless it has.
+	Matchers, From string
+	Until          When
+	By, Comment    string
+	// URL is its page there.
+	URL string
 }
 
 // AlertGroup is the rules in one state.
@@ -32,6 +47,8 @@ type AlertRow struct {
 	// Do is the first step, Runbook the page with all of them.
 	Do      string
 	Runbook Link
+	// Beside is what Prometheus and the Alertmanager say of the rule.
+	Beside []string
 }
 
 // RunbookPage is what an alert means and what to do about it.
@@ -43,4 +60,12 @@ type RunbookPage struct {
 	// Rules are the alerts that lead here, with their state now.
 	Rules []AlertRow
 	Aged  bool
+}
+
+// alertColumns is how many columns the table has.
+func alertColumns(v AlertsPage) string {
+	if v.Beside != "" {
+		return "5"
+	}
+	return "4"
 }

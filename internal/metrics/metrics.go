@@ -75,6 +75,7 @@ type Metrics struct {
 	times    *times
 	names    *jobNames
 	workers  *workers
+	requests *requests
 	// collector makes what is known of a monitor; nil until Watch.
 	collector atomic.Pointer[collector]
 }
@@ -82,12 +83,14 @@ type Metrics struct {
 // New returns metrics about this process. Watch adds those of a monitor.
 func New(o Options) *Metrics {
 	o = o.withDefaults()
-	m := &Metrics{o: o, registry: o.registry, times: newTimes(o), names: newJobNames(o), workers: newWorkers(o)}
+	m := &Metrics{o: o, registry: o.registry, times: newTimes(o), names: newJobNames(o), workers: newWorkers(o), requests: newRequests()}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.workers,
 		m.names,
+		m.requests.all,
+		m.requests.duration,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "bullpen_build_info", Help: "Build facts in labels, always 1.",
 			ConstLabels: prometheus.Labels{"version": o.Version, "revision": o.Revision, "go_version": runtime.Version()},

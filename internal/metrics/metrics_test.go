@@ -147,6 +147,7 @@ func everything() *Metrics {
 	w.SetConcurrency(3)
 	jobs := m.Jobs().(observer)
 	jobs.NamedJob(q, "welcome", "completed")
+	m.Request("/queues/:queue", "GET", 200, time.Millisecond)
 	return m
 }
 
@@ -314,6 +315,26 @@ func TestUnknownIsAbsent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	m.Request("/live", "GET", 200, 0)
+	m.Request("other", "BREW", 418, 20*time.Millisecond)
+	body := text(t, m, "")
+	for _, want := range []string{
+		`bullpen_http_requests_total{code="2xx",method="GET",route="/live"} 1`,
+		`bullpen_http_requests_total{code="4xx",method="other",route="other"} 1`,
+		`bullpen_http_request_duration_seconds_bucket{route="other",le="0.05"} 1`,
+	} {
+		if !strings.Contains(body, "\n"+want+"\n") {
+			t.Errorf("the exposition lacks %s", want)
+		}
+	}
+	if strings.Contains(body, `duration_seconds_count{route="/live"}`) {
+		t.Error("the time that somebody looked is taken for the time of an answer")
 	}
 }
 

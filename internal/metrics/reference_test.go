@@ -20,6 +20,7 @@ func TestReference(t *testing.T) {
 	m, _ := newTest(Options{JobNames: []string{"mail"}, BullMQNames: true}, snapshot(queue("mail")))
 	m.Worker(queue("mail").Queue)
 	m.Jobs().(observer).NamedJob(queue("mail").Queue, "welcome", "completed")
+	m.Request("/", "GET", 200, 1)
 	want := reference(gathered(t, m))
 	if *update {
 		if err := os.WriteFile(referencePath, []byte(want), 0o644); err != nil {
@@ -41,17 +42,34 @@ func reference(families []*dto.MetricFamily) string {
 	b.WriteString(`# Metrics
 
 What ` + "`/metrics`" + ` exports. Facts about queues, jobs and Redis are named ` + "`bullmq_`" + `, facts about this process
-` + "`bullpen_`" + `; the usual ` + "`go_`, `process_` and `promhttp_`" + ` metrics come along. A figure that is not known is absent, never 0.
+` + "`bullpen_`" + `; the usual ` + "`go_` and `process_`" + ` metrics come along. A figure that is not known is absent, never 0.
 
 *Global* figures are read from Redis and equal on every replica: aggregate with ` + "`max`" + `, and for counters take the rate
 first. *Local* ones are seen by one process: aggregate with ` + "`sum`" + `. Each help text says which it is.
 
-A queue has about 50 series, and 69 more with histograms; a Redis about 30; a process about 80. At most 500 queues are
-exported, and with more than 200 only the declared ones have histograms.
+A queue has about 50 series, and 69 more with histograms; a Redis about 30; a process about 80, and at most 14 for each
+route that was asked for. At most 500 queues are exported, and with more than 200 only the declared ones have histograms.
 
 Jobs are counted from their event stream by one replica per queue, whoever runs them, and the totals are kept in Redis:
 they survive restarts, removal of jobs and the death of a replica. What happened before a queue was first seen is not
-counted. Histograms are classic and native at once.
+counted. Histograms are classic and native at once; in OpenMetrics a bucket names a job whose id BullMQ made up.
+
+## Cost
+
+A scrape asks Redis nothing: it writes the figures of the last collection, of which there is one per ` + "`tick`" + ` however many
+scrape. Scrapes of one format at the same time share an answer, and more than four at once are refused with 503.
+
+Time of one scrape of 500 queues, compressed, on a machine with two cores of an AMD EPYC, at a load of 5
+(` + "`go test -bench Scrape ./internal/metrics`" + `):
+
+| format | without histograms (25,000 series) | all declared, with histograms (60,000 series) |
+|---|---|---|
+| text | 17 ms | 28 ms |
+| OpenMetrics | 17 ms | 32 ms |
+| protobuf | 42 ms | 44 ms |
+
+Following events costs one XREAD for all queues of a replica and one script per queue and batch, never a command per job
+but for an attempt that failed.
 
 `)
 	for _, s := range []struct{ title, prefix string }{

@@ -28,12 +28,14 @@ type alertFinding struct {
 
 // alertsPage shows every rule that is shipped, with its state now.
 func (s *Server) alertsPage(_ context.Context, r viewRequest) (view, error) {
-	found := s.alertFindings(r)
+	found, st := s.alertFindings(r), s.outsideSays()
 	count := map[alerting.State]int64{}
 	for _, f := range found {
 		count[f.state]++
 	}
-	v := templates.AlertsPage{Aged: s.stale(r.snap, r.now)}
+	v := templates.AlertsPage{
+		Aged: s.stale(r.snap, r.now), Beside: beside(st), Facts: s.besideFacts(st, r), Silences: s.silences(st, r),
+	}
 	v.Look, v.Title = alertsTitle(count)
 	v.Say = alertsSay(count)
 	for _, g := range []struct {
@@ -58,7 +60,7 @@ func (s *Server) alertsPage(_ context.Context, r viewRequest) (view, error) {
 	}
 	return view{
 		title: v.Title, nav: "/alerts", content: templates.AlertsView(v),
-		live: []region{{"finding", templates.AlertsFinding(v)}, {"alerts", templates.AlertsTable(v)}},
+		live: []region{{"finding", templates.AlertsFinding(v)}, {"alerts", templates.AlertsTable(v)}, {"beside", templates.AlertsBeside(v)}},
 	}, nil
 }
 
@@ -85,8 +87,12 @@ func alertsSay(n map[alerting.State]int64) string {
 // alertFindings are the alerts of every rule in the order of the table; a rule without one is a finding too.
 func (s *Server) alertFindings(r viewRequest) []alertFinding {
 	var out []alertFinding
+	outer := s.outsideSays()
 	for i, st := range s.o.Monitor.Alerts() {
-		row := templates.AlertRow{Name: st.Rule.Name, Severity: severityWords(st.Rule), Runbook: s.runbookLink(st.Rule.Runbook)}
+		row := templates.AlertRow{
+			Name: st.Rule.Name, Severity: severityWords(st.Rule), Runbook: s.runbookLink(st.Rule.Runbook),
+			Beside: s.besideRow(outer, r.who, st.Rule),
+		}
 		active := s.visibleAlerts(r.who, st.Active)
 		for k, a := range active {
 			if k == maxAlertsOfRule {
@@ -108,12 +114,12 @@ func (s *Server) alertFindings(r viewRequest) []alertFinding {
 	}
 	for _, a := range alerts.Alerts("bullpen") {
 		if a.Outside {
-			out = append(out, alertFinding{a, outsideState, templates.AlertRow{
-				Look: alertLook(outsideState, ""), Name: a.Name, Severity: severityWords(a), About: a.Summary, Until: "not known here",
-				Runbook: s.runbookLink(a.Runbook),
-			}})
+			f := s.outsideFinding(outer, a)
+			f.row.Beside = s.besideRow(outer, r.who, a)
+			out = append(out, f)
 		}
 	}
+	order(out)
 	return out
 }
 
@@ -234,13 +240,17 @@ func alertLook(state alerting.State, severity alerts.Severity) templates.Health 
 	return templates.Health{Label: "unknown", Class: "h-idle", Icon: "h-unknown"}
 }
 
-// firingMark is the count beside "Alerts" in the top bar: amber, unless one of them is a page.
-func firingMark(s *Server) (text, class, meaning string) {
+// firingMark is the count beside "Alerts" in the top bar, of the alerts the viewer may see: amber, unless one of them is
+// a page.
+func firingMark(s *Server, who Identity) (text, class, meaning string) {
 	n := int64(0)
 	class = "s-delayed"
 	for _, st := range s.o.Monitor.Alerts() {
-		for _, a := range st.Active {
-			if a.State != alerting.Firing || st.Rule.Severity == alerts.Info {
+		if st.Rule.Severity == alerts.Info {
+			continue
+		}
+		for _, a := range s.visibleAlerts(who, st.Active) {
+			if a.State != alerting.Firing {
 				continue
 			}
 			n++

@@ -10,6 +10,7 @@ import (
 	"bullpen/docs/runbooks"
 	"bullpen/internal/audit"
 	"bullpen/internal/monitor"
+	"bullpen/internal/monitor/alerting"
 
 	"github.com/labstack/echo/v4"
 )
@@ -176,7 +177,11 @@ func (s *Server) apiAlerts(_ context.Context, r viewRequest) (any, error) {
 			Name: st.Rule.Name, Severity: string(st.Rule.Severity), State: string(st.State), UnknownUntil: known(st.UnknownUntil),
 			Runbook: st.Rule.Runbook, Active: []alertJSON{},
 		}
-		for _, a := range s.visibleAlerts(r.who, st.Active) {
+		visible := s.visibleAlerts(r.who, st.Active)
+		if len(visible) == 0 && len(st.Active) > 0 {
+			rule.State = string(alerting.Inactive) // as far as this viewer may know
+		}
+		for _, a := range visible {
 			rule.Active = append(rule.Active, alertJSON{string(a.State), a.Since, a.Value, a.Labels.Map(), a.Summary, a.Description})
 		}
 		out.Rules = append(out.Rules, rule)

@@ -108,6 +108,7 @@ func (s *Server) logRequests(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		log("request", "method", c.Request().Method, "path", c.Request().URL.Path, "status", c.Response().Status,
 			"took", time.Since(start))
+		s.o.Answered(s.routeOf(c), c.Request().Method, c.Response().Status, s.tookOf(c, start))
 		return nil
 	}
 }
@@ -134,4 +135,20 @@ func budget(next echo.HandlerFunc) echo.HandlerFunc {
 		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)
 	}
+}
+
+// routeOf is the pattern a request matched. What none matches is one route, or anybody could make up any number.
+func (s *Server) routeOf(c echo.Context) string {
+	if s.patterns[c.Path()] {
+		return c.Path()
+	}
+	return "other"
+}
+
+// tookOf is how long an answer took; 0 for the event stream, which lasts as long as somebody looks.
+func (s *Server) tookOf(c echo.Context, start time.Time) time.Duration {
+	if c.Path() == "/live" {
+		return 0
+	}
+	return time.Since(start)
 }

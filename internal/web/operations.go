@@ -276,7 +276,7 @@ func (s *Server) operationRefusals(c echo.Context) error {
 }
 
 // runningMark is the count beside "Operations" in the top bar.
-func runningMark(s *Server) (text, class, meaning string) {
+func runningMark(s *Server, _ Identity) (text, class, meaning string) {
 	n := int64(0)
 	for _, st := range s.ops.List() {
 		if !st.State.Ended() {

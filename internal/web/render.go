@@ -47,7 +47,7 @@ func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
 		return p
 	}
 	p.Where = s.o.Alias + ", " + s.o.Prefix
-	p.Nav = s.nav(v.nav)
+	p.Nav = s.nav(v.nav, r.who)
 	p.Query = v.find
 	p.Status = s.status(r.snap, r.now)
 	p.Notices = s.warnings(r.snap, r.now)
@@ -64,8 +64,8 @@ func (s *Server) page(c echo.Context, r viewRequest, v view) templates.Page {
 
 func (s *Server) asset(name string) string { return s.links.to("/static/" + s.files.Name(name)) }
 
-// nav lists the pages that exist; current is the path of the one shown.
-func (s *Server) nav(current string) []templates.NavLink {
+// nav lists the pages that exist; current is the path of the one shown, who the viewer.
+func (s *Server) nav(current string, who Identity) []templates.NavLink {
 	var out []templates.NavLink
 	for _, n := range navigation {
 		if !s.has(n.path) {
@@ -73,7 +73,7 @@ func (s *Server) nav(current string) []templates.NavLink {
 		}
 		l := templates.NavLink{Label: n.label, URL: s.links.to(n.path), Current: n.path == current, Key: n.key}
 		if n.mark != nil {
-			l.Mark, l.Class, l.Meaning = n.mark(s)
+			l.Mark, l.Class, l.Meaning = n.mark(s, who)
 		}
 		out = append(out, l)
 	}

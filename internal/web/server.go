@@ -40,6 +40,7 @@ type Server struct {
 	boot              string          // names this process in event ids
 	apiText           json.RawMessage // the API\'s document
 	echo              *echo.Echo
+	patterns          map[string]bool // of all routes
 	http              *http.Server
 	// stopping is closed when Shutdown begins; every event stream selects on it.
 	stopping chan struct{}
@@ -72,7 +73,10 @@ func New(o Options) (*Server, error) {
 	if o.PublicURL != "" {
 		s.public, _ = url.Parse(o.PublicURL) // validate has parsed it
 	}
-	s.echo = s.routes()
+	s.echo, s.patterns = s.routes(), map[string]bool{}
+	for _, r := range s.echo.Routes() {
+		s.patterns[r.Path] = true
+	}
 	if s.apiText, err = s.document(); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
