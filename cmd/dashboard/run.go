@@ -45,6 +45,7 @@ type server struct {
 	demo      *processor.Demo // nil without -demo
 	metrics   *metrics.Metrics
 	monitor   *monitor.Monitor
+	alarm     alarm
 	live      *livepolicy.Watcher
 	listener  net.Listener
 	web       *web.Server
@@ -82,6 +83,9 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 		return s, err
 	}
 	if err = s.buildMonitor(); err != nil {
+		return s, err
+	}
+	if err = s.buildAlarm(); err != nil {
 		return s, err
 	}
 	return s, s.buildWeb()
@@ -165,13 +169,15 @@ func (s *server) buildWeb() (err error) {
 	if err != nil {
 		return err
 	}
-	s.web, err = web.New(web.Options{
+	o := web.Options{
 		Monitor: s.monitor, Queue: s.queue, Policies: policies, Metrics: s.metrics.Handler(c.Metrics.Token),
 		Callback: s.workers.callback(), Ready: s.ready, Auth: auth, Audit: activity, TrustedProxies: trusted,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
-		ReadOnly: c.ReadOnly, Logger: s.log,
-	})
+		ReadOnly: c.ReadOnly, Logger: s.log, Answered: s.metrics.Request,
+	}
+	s.alarm.show(&o)
+	s.web, err = web.New(o)
 	return err
 }
 
@@ -193,6 +199,7 @@ func (s *server) start(ctx context.Context) error {
 		return fmt.Errorf("start monitor: %w", err)
 	}
 	s.live.Start()
+	s.alarm.start()
 	go func() { s.serving <- s.web.Serve(s.listener) }()
 	s.workers.start()
 	return nil
@@ -273,6 +280,7 @@ func (s *server) abort() error {
 		defer cancel()
 		errs = append(errs, s.web.Shutdown(ctx))
 	}
+	s.alarm.stop()
 	if s.live != nil {
 		s.live.Stop()
 	}

@@ -76,14 +76,6 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (context.Conte
 // warn says what is odd about the configuration. What the policies cost in the long run is for check to explain.
 func warn(c *config.Config, log *slog.Logger) {
 	log = log.With("component", "config")
-	for key, given := range map[string]bool{
-		"notify.webhook": c.Notify.Webhook != "", "prometheus_url": c.PrometheusURL != "",
-		"alertmanager_url": c.AlertmanagerURL != "",
-	} {
-		if given {
-			log.Warn("this setting has no effect in this version", "key", key)
-		}
-	}
 	policies := 0
 	for _, w := range c.Warnings {
 		if w.Key == "" {
