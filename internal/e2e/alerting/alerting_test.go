@@ -3,8 +3,11 @@ package alerting
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"bullpen/internal/testbullpen"
 
@@ -36,7 +39,8 @@ func TestAlertsArriveAndResolve(t *testing.T) {
 	s.arrives(saturated, "firing")
 	s.arrives(delayed, "firing")
 
-	s.replaceReader()
+	s.silence("BullMQAttemptsFailing")
+	s.othersAreShown(s.replaceReader())
 	require.NoError(t, s.redis.Del(t.Context(), "ballast").Err())
 	s.orders.tell("calm")
 	s.promote()
@@ -63,13 +67,40 @@ func (s *setup) reader() int {
 }
 
 // replaceReader kills the replica that counts the queue's jobs and starts another one.
-func (s *setup) replaceReader() {
+func (s *setup) replaceReader() *testbullpen.Process {
 	s.t.Helper()
 	i := s.reader()
 	require.GreaterOrEqual(s.t, i, 0, "no replica counts the jobs")
 	s.replicas[i].Kill()
 	s.replicas[i] = s.startReplica()
 	s.announce()
+	return s.replicas[i]
+}
+
+// silence makes the Alertmanager keep an alert to itself.
+func (s *setup) silence(name string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"matchers":[{"name":"alertname","value":%q,"isRegex":false,"isEqual":true},{"name":"queue","value":"orders","isRegex":false}],
+		"startsAt":%q,"endsAt":%q,"createdBy":"ada","comment":"known"}`, name, time.Now().Format(time.RFC3339), time.Now().Add(time.Hour).Format(time.RFC3339))
+	r, err := http.Post("http://"+s.alertmanager+"/api/v2/silences", "application/json", strings.NewReader(body))
+	require.NoError(s.t, err)
+	require.NoError(s.t, r.Body.Close())
+	require.Equal(s.t, http.StatusOK, r.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// othersAreShown looks on the alerts page of a replica for what Prometheus and the Alertmanager say. A replica asks when it
+// starts.
+func (s *setup) othersAreShown(r *testbullpen.Process) {
+	s.t.Helper()
+	var page string
+	eventually(s.t, "the alerts page shows what others say", func() bool {
+		_, page = r.Get("alerts")
+		return strings.Contains(page, "Evaluates all") && strings.Contains(page, "Knows ")
+	})
+	for _, want := range []string{"1 silenced until", "1 active", "http://" + s.alertmanager + "/#/silences/", ">known<"} {
+		require.Contains(s.t, page, want)
+	}
 }
 
 // restart stops a replica as a deployment does and starts another one.

@@ -36,8 +36,9 @@ type setup struct {
 	redis    *redis.Client
 	orders   *process // producer and worker
 	receiver *receiver
-	config   string // of the replicas
-	replicas []*testbullpen.Process
+	// prometheus and alertmanager are their addresses.
+	prometheus, alertmanager string
+	replicas                 []*testbullpen.Process
 }
 
 func newSetup(t *testing.T) *setup {
@@ -47,8 +48,8 @@ func newSetup(t *testing.T) *setup {
 	s.redis = server.Client(t)
 	s.orders = startOrders(t, server.Socket)
 	s.receiver = newReceiver(t)
-	alertmanager := s.startAlertmanager()
-	prometheus := s.startPrometheus(alertmanager)
+	s.alertmanager = s.startAlertmanager()
+	s.prometheus = s.startPrometheus()
 	s.write("bullpen.yaml", fmt.Sprintf(`
 listen: 127.0.0.1:0
 redis: {url: "unix://%s"}
@@ -56,7 +57,7 @@ tick: 100ms
 prometheus_url: http://%s
 alertmanager_url: http://%s
 queues: {orders: {policy: {attempts: 3, worker_concurrency: 4}}}
-`, server.Socket, prometheus, alertmanager))
+`, server.Socket, s.prometheus, s.alertmanager))
 	for range 2 {
 		s.replicas = append(s.replicas, s.startReplica())
 	}
@@ -108,7 +109,7 @@ func (s *setup) startAlertmanager() (address string) {
 }
 
 // startPrometheus runs the rules that are shipped, compressed in time.
-func (s *setup) startPrometheus(alertmanager string) (address string) {
+func (s *setup) startPrometheus() (address string) {
 	s.t.Helper()
 	o := alerts.Options{Speed: speed}
 	var recording, alerting bytes.Buffer
@@ -121,7 +122,7 @@ global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250
 rule_files: [recording.yml, alerting.yml]
 alerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}
 scrape_configs: [{job_name: bullpen, file_sd_configs: [{files: [targets.json], refresh_interval: 1s}]}]
-`, alertmanager))
+`, s.alertmanager))
 	p := run(s.t, nil, "prometheus", "prometheus", "--config.file="+s.path("prometheus.yml"),
 		"--storage.tsdb.path="+s.path("prometheus"), "--web.listen-address=127.0.0.1:0", "--rules.alert.resend-delay=1s")
 	return p.await(listening)
