@@ -106,6 +106,14 @@ func (s *Server) routes() *echo.Echo {
 	return e
 }
 
+// Routes lists every route as "METHOD /path", so that tests can tell that they know all of them.
+func (s *Server) Routes() (out []string) {
+	for _, r := range s.echo.Routes() {
+		out = append(out, r.Method+" "+r.Path)
+	}
+	return out
+}
+
 func (s *Server) static(c echo.Context) error {
 	if !s.files.Serve(c.Response(), c.Request(), c.Param("name")) {
 		return echo.ErrNotFound
