@@ -23,9 +23,11 @@ type FlowNode struct {
 	Queue string
 	// Note counts its children by how they stand.
 	Note string
-	// Here marks the job whose page it is, Blocking the path to what holds the root up, Hold its end.
-	Here, Blocking, Hold bool
-	Children             []*FlowNode
+	// Here marks the job whose page it is, Blocking the path to what the root waits for longest.
+	Here, Blocking bool
+	// Hold says at the end of that path what it is: "waited for", or "holds it up" if it does not end by itself.
+	Hold     string
+	Children []*FlowNode
 	// More leads to children that are not drawn.
 	More *Link
 }

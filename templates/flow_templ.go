@@ -422,8 +422,8 @@ func flowNode(n *FlowNode) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if n.Hold {
-			templ_7745c5c3_Err = Badge("s-failed", "h-warn", "holds it up").Render(ctx, templ_7745c5c3_Buffer)
+		if n.Hold != "" {
+			templ_7745c5c3_Err = Badge(n.State.Class, "s-children", n.Hold).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

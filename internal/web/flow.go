@@ -129,7 +129,12 @@ func (d flowDrawing) node(i *engine.FlowItem, above keys.Queue) *templates.FlowN
 		n.Children = append(n.Children, d.node(c, i.Queue))
 		holds = holds && !c.Blocking
 	}
-	n.Hold = holds && i != d.root
+	if holds && i != d.root {
+		n.Hold = "waited for"
+		if stuck(i) {
+			n.Hold = "holds it up"
+		}
+	}
 	if more := i.Hidden(); more > 0 && d.may(i) {
 		n.More = &templates.Link{Label: words.Count(more) + " more", URL: d.s.links.job(i.Queue, i.ID) + "?flow=" + flowBelow + "#flow"}
 	}
@@ -143,12 +148,25 @@ func (d flowDrawing) describe(n *templates.FlowNode, i *engine.FlowItem, above k
 	if !n.Here && !gone(i) {
 		n.URL = d.s.links.job(i.Queue, i.ID)
 	}
-	if i.Queue != above {
-		n.Queue = jsonview.Visible(d.s.queueName(i.Queue.Qualified()))
+	if i.Queue != above && !(n.Here && i == d.root) {
+		n.Queue = d.queue(i.Queue)
 	}
 	if counts := countsInWords(i.Counts); counts != "" {
 		n.Note = strings.TrimPrefix(n.Note+", "+counts, ", ")
 	}
+}
+
+// queue names a queue; the prefix is told where it is not that of the job whose page it is.
+func (d flowDrawing) queue(q keys.Queue) string {
+	if q.Prefix == d.here.Prefix {
+		return jsonview.Visible(q.Name)
+	}
+	return jsonview.Visible(q.Qualified())
+}
+
+// stuck reports whether a job that is waited for does not end by itself.
+func stuck(i *engine.FlowItem) bool {
+	return i.State == keys.Failed || i.State == keys.Completed || i.State == keys.Unknown
 }
 
 // gone reports whether nothing is left of a job but its parent's memory.
@@ -217,9 +235,12 @@ func (d flowDrawing) finding() (text, url string) {
 	case i == nil:
 		return "", ""
 	case !d.may(i):
-		return "Held up by a job in a queue that you may not see.", ""
+		return "Waits for a job in a queue that you may not see.", ""
 	}
-	text = "Held up by " + jsonview.Visible(i.ID)
+	text = "Waits for " + jsonview.Visible(i.ID)
+	if stuck(i) {
+		text = "Held up by " + jsonview.Visible(i.ID)
+	}
 	if !d.is(i) && !gone(i) {
 		url = d.s.links.job(i.Queue, i.ID)
 	}
@@ -227,7 +248,7 @@ func (d flowDrawing) finding() (text, url string) {
 	case keys.Failed:
 		text += ", which failed: until it is retried or removed nothing moves."
 	case keys.Active:
-		text += ", which is running."
+		text += ", which runs."
 	case keys.Delayed:
 		text += ", which is delayed."
 	case keys.Waiting, keys.Prioritized:
@@ -247,7 +268,7 @@ func (d flowDrawing) leftOut(t *templates.FlowTree, j *engine.Peek, below bool) 
 	case d.orphan:
 		t.Note = "Its parent is gone from Redis."
 		if q, id, ok := keys.SplitJobKey(j.ParentKey); ok && d.r.who.May(Viewer, q) {
-			t.Note = "Its parent, " + jsonview.Visible(id) + " in " + jsonview.Visible(d.s.queueName(q.Qualified())) + ", is gone from Redis."
+			t.Note = "Its parent, " + jsonview.Visible(id) + " in " + d.queue(q) + ", is gone from Redis."
 		}
 	case d.apart:
 		t.Note = "This job is not among the first " + words.Count(flowJobs) + " of its flow, so the tree begins with it."

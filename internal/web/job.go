@@ -42,7 +42,7 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 		State: look, Name: jobName(j), ID: jsonview.Visible(j.ID), Badges: s.jobBadges(j),
 		Timeline: s.timeline(st, r.now), Traces: jobTraces(j), Logs: s.jobLogs(ctx, r, j),
 		Steps: s.stepRows(st), StepNote: s.stepNote(j, st),
-		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Flow: s.jobFlow(ctx, r, q, j), Raw: s.rawFields(j),
+		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Flow: s.jobFlow(ctx, r, q, j), Raw: s.rawFields(r, j),
 		Key: jsonview.Visible(j.Key()),
 	}
 	if j.State == keys.Unknown {

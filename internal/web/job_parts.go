@@ -243,8 +243,17 @@ func retentionWords(p policy.Policy) string {
 }
 
 // rawFields is the record as Redis holds it, long fields by their size alone, masked like everything else.
-func (s *Server) rawFields(j *engine.Peek) []templates.RawField {
-	return s.rawHash(j.Fields, j.Sizes, "data", "returnvalue", "progress", "stacktrace")
+func (s *Server) rawFields(r viewRequest, j *engine.Peek) []templates.RawField {
+	out := s.rawHash(j.Fields, j.Sizes, "data", "returnvalue", "progress", "stacktrace")
+	if q, _, ok := keys.SplitJobKey(j.ParentKey); !ok || r.who.May(Viewer, q) {
+		return out
+	}
+	for i, f := range out {
+		if f.Name == "parent" || f.Name == "parentKey" || f.Name == "opts" {
+			out[i].Text = "names a queue that you may not see"
+		}
+	}
+	return out
 }
 
 // rawHash are the fields of a hash; above are those the page shows anyway, sizes those of fields that were cut.

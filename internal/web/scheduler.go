@@ -159,8 +159,8 @@ func (s *Server) schedulerFacts(r viewRequest, q *monitor.Queue, f scheduled) []
 		add("Limit", words.Plural(*rule.Limit, "firing", "firings"), "since it was last saved", "")
 	}
 	add("Job name", jsonview.Visible(f.Name), "", "")
-	if f.Origin == engine.OriginBullMQ {
-		add("Firings", words.Count(f.Iterations), countWords(f), "")
+	if total, _ := f.fired(); f.Origin == engine.OriginBullMQ {
+		add("Firings", words.Count(total), countWords(f), "")
 	}
 	for _, run := range []struct {
 		label string
@@ -174,10 +174,11 @@ func (s *Server) schedulerFacts(r viewRequest, q *monitor.Queue, f scheduled) []
 }
 
 func countWords(f scheduled) string {
-	if !f.Pending || f.Count == f.Iterations {
+	total, recent := f.fired()
+	if !f.Pending || total == recent {
 		return ""
 	}
-	return words.Count(f.Count) + " since it was last saved"
+	return words.Count(recent) + " since it was last saved"
 }
 
 // templatePayload shows a JSON text of a scheduler's template, masked like the data of jobs.

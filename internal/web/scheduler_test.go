@@ -40,7 +40,7 @@ func TestSchedulerPages(t *testing.T) {
 	for _, path := range []string{"/schedulers", "/queues/email/schedulers"} {
 		page := b.get(path).body
 		for _, want := range []string{
-			"Every weekday at 09:30", "30 9 * * 1-5", "Asia/Kolkata", "mail/&lt;b&gt;digest", "1 of 9", "until ", "Every hour", "3,600,000",
+			"Every weekday at 09:30", "30 9 * * 1-5", "Asia/Kolkata", "mail/&lt;b&gt;digest", "0 of 9", "until ", "Every hour", "3,600,000",
 			"jobs named digest", "Next firings", "Run now", "Edit…", "Remove…",
 		} {
 			has(t, page, want, path)

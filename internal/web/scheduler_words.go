@@ -56,14 +56,24 @@ func firingCount(f scheduled) string {
 	if f.Origin != engine.OriginBullMQ {
 		return words.Unknown
 	}
+	total, recent := f.fired()
 	limit := f.Repeat.Limit
 	switch {
 	case limit == nil:
-		return words.Count(f.Iterations)
+		return words.Count(total)
 	case f.Pending:
-		return words.Count(f.Count) + " of " + words.Count(*limit)
+		return words.Count(recent) + " of " + words.Count(*limit)
 	}
-	return words.Count(f.Iterations) + ", limit " + words.Count(*limit)
+	return words.Count(total) + ", limit " + words.Count(*limit)
+}
+
+// fired is how often it has fired: in all, and since it was last saved, which is what a limit counts. A firing that
+// nobody has taken is yet to come.
+func (f scheduled) fired() (total, recent int64) {
+	if f.Pending && f.waits() {
+		return max(f.Iterations-1, 0), max(f.Count-1, 0)
+	}
+	return f.Iterations, f.Count
 }
 
 // waits reports whether the job of the current firing has not been taken.
