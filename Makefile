@@ -1,4 +1,4 @@
-.PHONY: help run build test tools fmt generate soak bench screenshots
+.PHONY: help run build test tools fmt generate soak bench judge screenshots
 
 SOAK ?= 30m
 SCREENSHOTS ?= docs/screenshots
@@ -33,6 +33,9 @@ soak: tools ## compare and break for a long time (SOAK=30m)
 
 bench: tools ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+judge: tools ## measure at full size what docs/benchmarks.md promises
+	BULLPEN_JUDGE=$(abspath docs/benchmarks.md) go test -count=1 -timeout 30m -v ./internal/judge
 
 screenshots: tools ## take the pictures of the documentation
 	BULLPEN_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -run Screenshots -v ./internal/browser
