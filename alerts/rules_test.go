@@ -107,32 +107,6 @@ func TestPromtoolTestRules(t *testing.T) {
 	}
 }
 
-// TestEveryAlertIsTested looks for each rule among what the scenarios expect to fire.
-func TestEveryAlertIsTested(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("*.test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(b)
-	}
-	for _, a := range Alerts("bullpen") {
-		want := fmt.Sprintf(`{alertname="%s", severity="%s"`, a.Name, a.Severity)
-		if a.Label != "" {
-			want += fmt.Sprintf(`, %s="%s"`, a.Label, a.Value)
-		}
-		if a.Severity != None && !strings.Contains(all.String(), want) {
-			t.Errorf("no scenario expects %s}", want)
-		}
-	}
-}
-
 // TestTable holds every rule to what the Alertmanager, the page and the reader rely on.
 func TestTable(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"bullpen/alerts"
@@ -43,22 +42,18 @@ type view struct {
 	// firing are those worth a message; held are the fingerprints of all alerts that may fire soon or again.
 	firing told
 	held   map[string]bool
-	// open are the rules, by their own labels, whose alerts may not be told to have ended: what they look at is not
-	// known yet, or cannot be seen.
-	open map[string]bool
-	// rules are all there are.
-	rules map[string]bool
+	// open are the rules whose alerts may not be told to have ended: what they look at is not known yet, or cannot be
+	// seen.
+	open []alerts.Alert
 }
 
 // look reads the state of all rules. base is where runbooks are.
 func look(statuses []alerting.Status, base string) view {
-	v := view{firing: told{}, held: map[string]bool{}, open: map[string]bool{}, rules: map[string]bool{}}
+	v := view{firing: told{}, held: map[string]bool{}}
 	blind := slices.ContainsFunc(statuses, func(s alerting.Status) bool { return s.Rule.Name == redisDown && len(s.Active) > 0 })
 	for _, s := range statuses {
-		key := ruleKey(s.Rule.Name, s.Rule.Labels())
-		v.rules[key] = true
 		if s.State == alerting.Unknown || !s.UnknownUntil.IsZero() || blind && s.Rule.Name != redisDown {
-			v.open[key] = true
+			v.open = append(v.open, s.Rule)
 		}
 		for _, active := range s.Active {
 			a := newAlert(s.Rule, active, base)
@@ -83,9 +78,14 @@ func newAlert(r alerts.Alert, active alerting.Active, base string) alert {
 	}
 }
 
-// ruleKey names a rule by what it adds to its alerts.
-func ruleKey(name string, labels map[string]string) string {
-	return strings.Join([]string{name, labels["severity"], labels["window"], labels["reason"]}, "/")
+// isOf reports whether an alert is one of a rule's.
+func (a alert) isOf(r alerts.Alert) bool {
+	for name, value := range r.Labels() {
+		if a.Labels[name] != value {
+			return false
+		}
+	}
+	return a.Labels[nameLabel] == r.Name
 }
 
 // changes are the alerts that were not told yet, and zero values for those whose end was not.
@@ -97,8 +97,7 @@ func (v view) changes(t told) told {
 		}
 	}
 	for id, a := range t {
-		rule := ruleKey(a.Labels[nameLabel], a.Labels)
-		if !v.held[id] && !(v.rules[rule] && v.open[rule]) {
+		if !v.held[id] && !slices.ContainsFunc(v.open, a.isOf) {
 			out[id] = alert{}
 		}
 	}

@@ -306,6 +306,30 @@ func TestARestartTellsNothingAgain(t *testing.T) {
 	}, sorted(to.got()))
 }
 
+// TestAnAlertMayHaveMoreLabelsThanItsRule as those of a series that has a reason.
+func TestAnAlertMayHaveMoreLabelsThanItsRule(t *testing.T) {
+	t.Parallel()
+	for _, r := range newRules().all {
+		labels := r.Rule.Labels()
+		labels[nameLabel] = r.Rule.Name
+		labels["more"] = "x"
+		if labels["reason"] == "" {
+			labels["reason"] = "stalled"
+		}
+		of := 0
+		for _, other := range newRules().all {
+			if (alert{Labels: labels}).isOf(other.Rule) {
+				of++
+			}
+		}
+		require.Equal(t, 1, of, r.Rule.Name)
+	}
+	stalled := alert{Labels: map[string]string{nameLabel: "BullMQJobsLostToStalls", "severity": "warning", "component": "queue", "reason": "stalled"}}
+	r := newRules()
+	r.change("BullMQJobsLostToStalls", alerts.Warning, func(s *alerting.Status) { s.State = alerting.Unknown })
+	require.Empty(t, look(r.now(), "").changes(told{"x": stalled}), "it is not known whether it ended")
+}
+
 // TestARuleThatIsGoneEnds tells the end of what a rule said that a newer version does not have.
 func TestARuleThatIsGoneEnds(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func newPretend(t *testing.T) *pretend {
 			{"name":"BullMQRedisDown","state":"inactive","health":"err","lastError":"many-to-many matching","labels":{"severity":"critical"},"alerts":[]},
 			{"name":"SomebodyElses","state":"firing","labels":{},"alerts":[{"state":"firing","labels":{}}]}]}]}}`,
 		"/am/api/v2/alerts": `[
-			{"labels":{"alertname":"BullMQQueueSaturated","severity":"warning","window":"fast","redis":"default","queue":"mail"},"status":{"state":"suppressed","silencedBy":["s1"],"inhibitedBy":[]}},
+			{"labels":{"alertname":"BullMQQueueSaturated","severity":"warning","component":"queue","window":"fast","reason":"more","redis":"default","queue":"mail"},"status":{"state":"suppressed","silencedBy":["s1"],"inhibitedBy":[]}},
 			{"labels":{"alertname":"BullMQRedisDown","severity":"critical","redis":"default"},"status":{"state":"active","silencedBy":[],"inhibitedBy":[]}},
 			{"labels":{"alertname":"BullMQRedisDown","severity":"critical","redis":"other"},"status":{"state":"active"}},
 			{"labels":{"alertname":"SomebodyElses"},"status":{"state":"active"}}]`,

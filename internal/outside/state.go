@@ -76,13 +76,22 @@ func (s *State) Of(a alerts.Alert) (Rule, bool) {
 
 // Known are the alerts of a rule that the Alertmanager knows.
 func (s *State) Known(a alerts.Alert) (out []Alert) {
-	key := Key(a.Name, a.Labels())
 	for _, x := range s.Alerts {
-		if Key(x.Labels["alertname"], x.Labels) == key {
+		if x.isOf(a) {
 			out = append(out, x)
 		}
 	}
 	return out
+}
+
+// isOf reports whether an alert is one of a rule's. It may have more labels than the rule adds.
+func (x Alert) isOf(a alerts.Alert) bool {
+	for name, value := range a.Labels() {
+		if x.Labels[name] != value {
+			return false
+		}
+	}
+	return x.Labels["alertname"] == a.Name
 }
 
 // Silence finds a silence; nil if it is not there.

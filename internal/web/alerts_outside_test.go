@@ -27,8 +27,8 @@ func said(prefix string) *outside.State {
 		Alertmanager: &outside.Source{URL: "http://alertmanager:9093", Asked: true, Answered: answered},
 		Rules:        map[string]outside.Rule{},
 		Alerts: []outside.Alert{
-			{Labels: labels("BullMQQueueWithoutWorkers", "email", "severity", "critical"), State: "silenced", SilencedBy: []string{"s1"}},
-			{Labels: labels("BullMQQueueWithoutWorkers", "secret", "severity", "critical"), State: "active"},
+			{Labels: labels("BullMQQueueWithoutWorkers", "email", "severity", "critical", "component", "queue"), State: "silenced", SilencedBy: []string{"s1"}},
+			{Labels: labels("BullMQQueueWithoutWorkers", "secret", "severity", "critical", "component", "queue"), State: "active"},
 		},
 		Silences: []outside.Silence{
 			{
