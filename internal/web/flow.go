@@ -125,7 +125,17 @@ func (d flowDrawing) node(i *engine.FlowItem, above keys.Queue) *templates.FlowN
 		n.Label, n.Note = "Hidden", "in a queue that you may not see"
 	}
 	holds := i.Blocking
-	for _, c := range i.Children {
+	children := slices.Clone(i.Children)
+	slices.SortStableFunc(children, func(a, b *engine.FlowItem) int { // what is waited for longest comes first
+		switch {
+		case a.Blocking == b.Blocking:
+			return 0
+		case a.Blocking:
+			return -1
+		}
+		return 1
+	})
+	for _, c := range children {
 		n.Children = append(n.Children, d.node(c, i.Queue))
 		holds = holds && !c.Blocking
 	}

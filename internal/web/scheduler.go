@@ -120,17 +120,6 @@ func (s *Server) schedulerFinding(r viewRequest, q *monitor.Queue, f scheduled) 
 	return finding, "It fires now."
 }
 
-// schedulersSay tells when the next of a list fires.
-func (s *Server) schedulersSay(next time.Time, total int64, r viewRequest) string {
-	switch {
-	case total == 0 || next.IsZero():
-		return ""
-	case next.After(r.now):
-		return "The next fires " + s.when(next, r.now).Text + "."
-	}
-	return "The first was due " + s.when(next, r.now).Text + "."
-}
-
 // schedulerFacts are the rule and the firings so far.
 func (s *Server) schedulerFacts(r viewRequest, q *monitor.Queue, f scheduled) []templates.Fact {
 	var out []templates.Fact

@@ -226,3 +226,31 @@ func (s *Server) firingList(rule engine.Repeat, runs []time.Time, now time.Time)
 	}
 	return out
 }
+
+// schedulersSay tells when the next of some schedulers fires, and which need a look.
+func (s *Server) schedulersSay(all []scheduled, r viewRequest) string {
+	var next time.Time
+	var late, stopped int64
+	for _, f := range all {
+		if _, broken := f.over(r.now); broken {
+			stopped++
+		}
+		switch {
+		case f.overdue(r.now):
+			late++
+		case f.Pending && f.Origin == engine.OriginBullMQ && f.Next.After(r.now) && (next.IsZero() || f.Next.Before(next)):
+			next = f.Next
+		}
+	}
+	var parts []string
+	if late > 0 {
+		parts = append(parts, words.Plural(late, "is", "are")+" overdue.")
+	}
+	if stopped > 0 {
+		parts = append(parts, words.Count(stopped)+" stopped although nobody ended it.")
+	}
+	if !next.IsZero() {
+		parts = append(parts, "The next fires "+s.when(next, r.now).Text+".")
+	}
+	return strings.Join(parts, " ")
+}

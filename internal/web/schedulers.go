@@ -80,14 +80,12 @@ func (s *Server) queueSchedulers(ctx context.Context, r viewRequest) (view, erro
 	}
 	page := pageNumber(r.query)
 	first := int64(page-1) * schedulerRows
-	g, total := s.schedulerGroup(ctx, r, q, first, first+schedulerRows-1)
+	g, all, total := s.schedulerGroup(ctx, r, q, first, first+schedulerRows-1)
 	v.Groups = []templates.SchedulerGroup{g}
-	v.Say = s.schedulersSay(q.NextSchedule, total, r)
+	v.Say = s.schedulersSay(all, r)
 	switch {
 	case g.Trouble != nil:
-		v.Say = ""
 	case total == 0:
-		v.Say = ""
 		v.Empty = &templates.EmptyState{Title: "No scheduler", Text: "A scheduler adds a job again and again, in intervals or by a cron pattern."}
 	case len(g.Rows) == 0:
 		v.Empty = &templates.EmptyState{Title: "Nothing on this page", Links: []templates.Link{{Label: "First page", URL: r.with(s.o.BasePath, "page", "")}}}
@@ -102,24 +100,20 @@ func (s *Server) schedulersPage(ctx context.Context, r viewRequest) (view, error
 	v := templates.SchedulersPage{
 		Title: words.Plural(total, "scheduler", "schedulers"), Aged: s.stale(r.snap, r.now),
 	}
-	var soonest *monitor.Queue
-	for _, q := range queues {
-		if soonest == nil || q.NextSchedule.Before(soonest.NextSchedule) {
-			soonest = q
-		}
-	}
-	if soonest == nil {
-		v.Title = "No scheduler"
-		v.Empty = &templates.EmptyState{Title: "No queue has a scheduler", Text: "A scheduler adds a job again and again, in intervals or by a cron pattern. A queue’s page leads to a new one."}
-	} else {
-		v.Say = "In " + words.Plural(int64(len(queues)), "queue", "queues") + ". " + s.schedulersSay(soonest.NextSchedule, total, r)
-	}
+	var all []scheduled
 	page := pageNumber(r.query)
 	for _, cut := range cutQueues(queues, int64(page-1)*schedulerRows, schedulerRows) {
-		g, n := s.schedulerGroup(ctx, r, cut.q, cut.first, cut.last)
+		g, read, n := s.schedulerGroup(ctx, r, cut.q, cut.first, cut.last)
 		g.Name, g.URL = jsonview.Visible(s.queueName(cut.q.Qualified())), s.links.queue(cut.q.Queue, "schedulers")
 		g.Note = words.Plural(n, "scheduler", "schedulers")
 		v.Groups = append(v.Groups, g)
+		all = append(all, read...)
+	}
+	if total == 0 {
+		v.Title = "No scheduler"
+		v.Empty = &templates.EmptyState{Title: "No queue has a scheduler", Text: "A scheduler adds a job again and again, in intervals or by a cron pattern. A queue’s page leads to a new one."}
+	} else {
+		v.Say = "In " + words.Plural(int64(len(queues)), "queue", "queues") + ". " + s.schedulersSay(all, r)
 	}
 	v.Pager = schedulerPager(r, s.links.base, page, total)
 	return schedulersView(v, "/schedulers"), nil
@@ -161,19 +155,21 @@ func cutQueues(queues []*monitor.Queue, from, n int64) (cuts []queueCut) {
 	return cuts
 }
 
-// schedulerGroup reads a queue's part of the list, and how many schedulers the queue has.
-func (s *Server) schedulerGroup(ctx context.Context, r viewRequest, q *monitor.Queue, first, last int64) (templates.SchedulerGroup, int64) {
+// schedulerGroup reads a queue's part of the list, as rows and as it is, and how many schedulers the queue has.
+func (s *Server) schedulerGroup(
+	ctx context.Context, r viewRequest, q *monitor.Queue, first, last int64,
+) (templates.SchedulerGroup, []scheduled, int64) {
 	all, total, err := s.readSchedulers(ctx, q.Queue, first, last)
 	if err != nil {
 		return templates.SchedulerGroup{Trouble: &templates.Notice{
 			Class: "s-failed", Icon: "h-crit", Strong: "The schedulers of " + jsonview.Visible(q.Name) + " cannot be read.", Text: oneLine(err) + ".",
-		}}, q.Schedulers
+		}}, nil, q.Schedulers
 	}
 	g := templates.SchedulerGroup{}
 	for _, f := range all {
 		g.Rows = append(g.Rows, s.schedulerRow(r, q, f))
 	}
-	return g, total
+	return g, all, total
 }
 
 func schedulerPager(r viewRequest, base string, page int, total int64) *templates.Pager {
