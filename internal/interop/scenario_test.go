@@ -16,9 +16,9 @@ import (
 
 // scenario is a sequence of steps on an empty database, the same for every side.
 type scenario struct {
-	// Group is the file's name without its ending; Name is unique in the group.
-	Group, Name string
-	Steps       []step
+	// Group is the file's name without its ending; Name is unique in the group. Title is the name without the case.
+	Group, Name, Title string
+	Steps              []step
 	// Version5 says why BullMQ 5.81.5 differs from 6.7.0 here; "" means that it does not.
 	Version5 string
 	// Deviates names the row of docs/deviations.md that makes the engine differ here, in the paths At only.
@@ -90,7 +90,7 @@ func loadScenarios() ([]scenario, error) {
 
 // expand makes one scenario of each case, or the only one.
 func (f scenarioFile) expand(group string, states map[string]yaml.Node) ([]scenario, error) {
-	base := scenario{Group: group, Name: f.Name, Version5: f.Version5, Deviates: f.Deviates, At: f.At}
+	base := scenario{Group: group, Name: f.Name, Title: f.Name, Version5: f.Version5, Deviates: f.Deviates, At: f.At}
 	if len(f.Cases)+len(f.States) == 0 {
 		var err error
 		base.Steps, err = f.steps(nil)
