@@ -24,7 +24,9 @@ func TestKilledWorkers(t *testing.T) {
 	stop, produced := make(chan struct{}), make(chan error, 1)
 	go func() { produced <- f.produce(stop) }()
 	for range 12 {
-		time.Sleep(50*time.Millisecond + rand.N(300*time.Millisecond))
+		before := f.begun()
+		f.await("another handler has begun", func() bool { return f.begun() > before })
+		time.Sleep(rand.N(200 * time.Millisecond))
 		i := rand.N(len(workers))
 		kill(workers[i])
 		workers[i] = startWorkerProcess(t, workerSpec{f.server.Socket, fmt.Sprint("process-", i), faultLock})
@@ -90,11 +92,11 @@ func (f *faulty) awaitState(id string, want keys.State) {
 // awaitBegun waits until n handlers of worker processes have begun.
 func (f *faulty) awaitBegun(n int) {
 	f.t.Helper()
-	f.await(fmt.Sprintf("%d handlers have begun", n), func() bool {
-		logs, err := f.direct.Keys(f.t.Context(), f.q.Key("*:logs")).Result()
-		return err == nil && len(logs) == n
-	})
+	f.await(fmt.Sprintf("%d handlers have begun", n), func() bool { return f.begun() == n })
 }
+
+// begun counts the jobs of which a worker process has begun to run the handler.
+func (f *faulty) begun() int { return len(f.direct.Keys(f.t.Context(), f.q.Key("*:logs")).Val()) }
 
 func (f *faulty) await(what string, ok func() bool) {
 	f.t.Helper()

@@ -22,12 +22,11 @@ func TestMixed(t *testing.T) {
 		require.NoError(rt, l.clear(ctx))
 		names := rapid.SampledFrom([][]string{{reference, ours}, {reference, previous, ours}, {previous, fleet5}}).Draw(rt, "sides")
 		d := drawer{t: rt, unpaused: len(names) == 3, metrics: rapid.Bool().Draw(rt, "metrics"), state: dump{}}
-		players := map[string]*player{}
+		players, skews, now := map[string]*player{}, map[string]time.Duration{}, epoch
 		for _, name := range names {
 			players[name] = newPlayer(l.sides[name])
-			skew := rapid.SampledFrom([]int{0, 0, -10, 10}).Draw(rt, "clock of "+name)
-			players[name].now = epoch.Add(time.Duration(skew) * time.Minute)
-			d.skewed = d.skewed || skew != 0
+			skews[name] = time.Duration(rapid.SampledFrom([]int{0, 0, -10, 10}).Draw(rt, "clock of "+name)) * time.Minute
+			d.skewed = d.skewed || skews[name] != 0
 		}
 		var script strings.Builder
 		rt.Repeat(map[string]func(*rapid.T){"step": func(rt *rapid.T) {
@@ -35,7 +34,9 @@ func TestMixed(t *testing.T) {
 			s, name := d.next(), oneOf(&d, "side", names...)
 			fmt.Fprintf(&script, "%-13s  %s\n", name, s)
 			p := players[name]
+			p.now = now.Add(skews[name])
 			require.NoError(rt, p.play(ctx, s), "%s", &script)
+			now = p.now.Add(-skews[name])
 			after, err := takeDump(ctx, p.side.redis())
 			require.NoError(rt, err)
 			problems := lost(d.state, after, s)
