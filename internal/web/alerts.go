@@ -145,15 +145,16 @@ func (s *Server) activeRow(row templates.AlertRow, rule alerts.Alert, a alerting
 	if left := rule.For - now.Sub(a.Since); a.State == alerting.Pending && left > 0 {
 		row.Figure = strings.TrimPrefix(row.Figure+", fires in "+words.Roughly(left.Round(time.Second)), ", ")
 	}
-	row.Subject = s.alertSubject(a.Labels)
+	if row.Subject = s.alertSubject(a.Labels); row.Subject != nil && row.Figure != "" {
+		row.Figure += ","
+	}
 	return row
 }
 
 // restingRow is a rule that has no alert: how near the nearest figure is to its limit, or until when nothing is known.
 func (s *Server) restingRow(r viewRequest, row templates.AlertRow, st alerting.Status, i int) templates.AlertRow {
-	row.Look, row.About = alertLook(st.State, st.Rule.Severity), "Nothing found."
+	row.Look = alertLook(st.State, st.Rule.Severity)
 	if st.State == alerting.Unknown {
-		row.About = ""
 		row.Until = "unknown until the first figures are read"
 		if !st.UnknownUntil.IsZero() {
 			row.Until = "unknown until " + st.UnknownUntil.In(s.o.Zone).Format("15:04")

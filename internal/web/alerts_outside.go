@@ -39,7 +39,7 @@ func (s *Server) besideRow(st *outside.State, who Identity, a alerts.Alert) (out
 	if st == nil {
 		return nil
 	}
-	if st.Prometheus != nil && !st.Prometheus.Answered.IsZero() {
+	if len(st.Rules) > 0 { // that none is loaded is said once
 		out = append(out, s.prometheusWords(st, who, a))
 	}
 	if st.Alertmanager != nil && !st.Alertmanager.Answered.IsZero() {

@@ -86,6 +86,10 @@ func TestAlertsPageShowsWhatOthersSay(t *testing.T) {
 	st.Prometheus = &outside.Source{Asked: true, Answered: time.Now()}
 	page = b.get("/alerts").body
 	has(t, page, "Has none of Bullpen&#39;s rules.")
+	hasNot(t, page, "not loaded", "that is said once")
+	st.Rules = map[string]outside.Rule{"BullMQRedisDown/critical//": {}}
+	page = b.get("/alerts").body
+	has(t, page, "Lacks ")
 	has(t, page, "not loaded")
 }
 
