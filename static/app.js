@@ -93,13 +93,25 @@
   const foldKey = (d) => $('summary b', d)?.textContent.replace(/ of \d+$/, '');
   const rowKeys = (root) => $$('[data-row]', root).map((r) => r.dataset.row);
 
+  // What tells a control again after its part of the page was drawn anew.
+  const kindOf = (el) => [el.tagName, el.name, el.getAttribute('href'), el.getAttribute('formaction')].join();
+  const rowOf = (el) => el.closest('[data-row]')?.dataset.row;
+  const placeOf = (el) => ({ el, kind: kindOf(el), row: rowOf(el) });
+
+  function returnTo(place, root = document) {
+    const el = place.el.isConnected ? place.el
+      : $$('a, button, input, summary', root).find((e) => kindOf(e) === place.kind && rowOf(e) === place.row);
+    el?.focus({ preventScroll: true });
+    return !!el;
+  }
+
   function apply(region, html) {
     const marks = { ticked: new Set($$('.tk:checked', region).map((t) => t.value)), cur: $('.cur', region)?.dataset.row };
     const focus = document.activeElement;
     const inside = focus && region.contains(focus) ? focus : null;
-    const focusRow = inside?.closest('[data-row]')?.dataset.row;
-    const focusKind = inside ? [inside.tagName, inside.name, inside.getAttribute('href'), inside.getAttribute('formaction')].join() : '';
-    const before = new Set(rowKeys(region));
+    const place = inside && placeOf(inside);
+    const order = rowKeys(region);
+    const before = new Set(order);
     const folds = new Map($$('details.fold', region).map((d) => [foldKey(d), d.open]));
     region.innerHTML = html;
     for (const d of $$('details.fold', region)) if (folds.has(foldKey(d))) d.open = folds.get(foldKey(d));
@@ -108,11 +120,10 @@
       if (r.dataset.row === marks.cur) r.classList.add('cur');
       if (before.size && !before.has(r.dataset.row)) r.classList.add('hit');
     }
-    if (inside) {
-      for (const el of $$('a, button, input, summary', region)) {
-        const kind = [el.tagName, el.name, el.getAttribute('href'), el.getAttribute('formaction')].join();
-        if (kind === focusKind && el.closest('[data-row]')?.dataset.row === focusRow) { el.focus({ preventScroll: true }); break; }
-      }
+    if (place && !returnTo(place, region) && place.row) {
+      // Its row is gone: the one that took its place is the next to act on.
+      const left = $$('[data-row]', region);
+      focusRow(left[Math.min(order.indexOf(place.row), left.length - 1)]);
     }
     wake(region);
   }
@@ -361,7 +372,10 @@
   });
 
   /* dialogs: the question's page, shown over this one ----------------------- */
-  let opener = null;
+  let opener = null; // where the focus goes back to
+
+  const remember = () => { opener = document.activeElement && placeOf(document.activeElement); };
+  const goBack = () => { if (opener) returnTo(opener); };
 
   function showDialog(html, url) {
     const page = new DOMParser().parseFromString(html, 'text/html');
@@ -373,7 +387,7 @@
     d.setAttribute('aria-labelledby', found.getAttribute('aria-labelledby') || 'ask');
     d.append(...found.childNodes);
     offerZone(d);
-    d.addEventListener('close', () => { d.remove(); opener?.focus?.(); });
+    d.addEventListener('close', () => { d.remove(); goBack(); });
     document.body.append(d);
     d.showModal();
     const wrong = $('[aria-invalid]', d);
@@ -381,7 +395,7 @@
   }
 
   async function openDialog(url, values) {
-    if (!$('dialog.over')) opener = document.activeElement;
+    if (!$('dialog.over')) remember();
     try {
       const res = await fetch(url, opts('text/html', values));
       if (res.type === 'opaqueredirect') { location.reload(); return; }
@@ -570,8 +584,8 @@
     foot.append(b);
     box.append(cols, foot);
     d.append(box);
-    opener = document.activeElement;
-    d.addEventListener('close', () => { d.remove(); opener?.focus?.(); });
+    remember();
+    d.addEventListener('close', () => { d.remove(); goBack(); });
     document.body.append(d);
     d.showModal();
   }
@@ -579,14 +593,19 @@
   const rows = () => $$('main tr[data-row]');
   const current = () => $('main tr.cur');
 
+  function focusRow(row) {
+    if (!row) return;
+    current()?.classList.remove('cur');
+    row.classList.add('cur');
+    ($('[data-open]', row) || row).focus({ preventScroll: true });
+  }
+
   function move(step) {
     const all = rows();
     if (!all.length) return;
     const i = all.indexOf(current());
     const next = all[Math.min(Math.max(i < 0 ? (step > 0 ? 0 : all.length - 1) : i + step, 0), all.length - 1)];
-    current()?.classList.remove('cur');
-    next.classList.add('cur');
-    ($('[data-open]', next) || next).focus({ preventScroll: true });
+    focusRow(next);
     next.scrollIntoView({ block: 'nearest' });
   }
 
