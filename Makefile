@@ -1,6 +1,7 @@
-.PHONY: help run build test tools fmt generate soak bench judge screenshots
+.PHONY: help run build test tools fmt generate soak fuzz bench judge screenshots
 
 SOAK ?= 30m
+FUZZ ?= 30s
 SCREENSHOTS ?= docs/screenshots
 
 help: ## list the targets
@@ -30,6 +31,9 @@ soak: tools ## compare and break for a long time (SOAK=30m)
 	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v -run '^Test(Random|Mixed)$$' ./internal/interop
 	go test -race -count=10 -timeout 0 -run 'Fault|Killed|Terminated|Garbage|Deleted|Skew|Binary' ./internal/interop
 	BULLPEN_SOAK=$(SOAK) go test -race -count=1 -timeout 0 -v -run DeadLetter ./internal/e2e
+
+fuzz: ## look for inputs that break what reads them (FUZZ=30s each)
+	scripts/fuzz $(FUZZ)
 
 bench: tools ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
