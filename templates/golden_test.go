@@ -189,7 +189,7 @@ func TestOperationViews(t *testing.T) {
 	row := OperationRow{ID: "30", URL: "/operations/30", Title: "Remove completed jobs", Queue: "in exports", Class: "s-completed", Icon: "s-completed", State: "done", Started: When{"2026-03-12T13:02:00Z", "1 h ago", "12 March"}, Took: "2.2 s", Done: "9,120", Refused: "0", Who: "ada"}
 	v := OperationPage{
 		Crumbs: []Crumb{{"Operations", "/operations"}, {"31", ""}}, Class: "s-active", Icon: "i-retry", Says: "running", Title: "Retrying 214,200 failed jobs of audit-log",
-		Finding: "61 % done, 20 s left.", Say: "You can leave this page.", Cancel: &Act{Label: "Cancel the rest", Class: "bad", URL: "/operations/31/cancel"}, Max: 214200, Value: 131040, Percent: "61 %",
+		Finding: "61 % done, 20 s left.", Say: "You can leave this page.", Act: &Act{Label: "Cancel the rest", Class: "bad", URL: "/operations/31/cancel"}, Max: 214200, Value: 131040, Percent: "61 %",
 		Totals: []Total{{Label: "Matched", Figure: []Part{{"214,200", false}}}}, Pace: &Plot{Title: "Jobs per second", ViewBox: "0 0 30 100"},
 		Asked:   []Detail{{Label: "Queue", Value: "audit-log", URL: "/queues/audit-log"}, {Label: "Set", Value: "jobs that were failed", Small: "later ones are not touched"}},
 		Refused: []RefusedRow{{"No longer failed when its turn came", "148", scripty + ", 147 more"}}, AllURL: "/operations/31/refusals", AllLabel: "All 212 as JSON lines",

@@ -9,8 +9,8 @@ type OperationPage struct {
 	Title  string
 	// Finding is in bold, Say goes on.
 	Finding, Say string
-	// Cancel is nil when there is nothing to cancel.
-	Cancel *Act
+	// Act cancels what runs, or starts again what did not come to its end; nil when there is neither.
+	Act *Act
 	// Max and Value fill the bar; Running draws it.
 	Max, Value int64
 	Percent    string

@@ -55,8 +55,9 @@ type Call struct {
 	// Found is the queue in the last snapshot, nil when the path has none.
 	Found *monitor.Queue
 	Snap  *monitor.Snapshot
-	// Path is the address without the base path.
-	Path string
+	// Remote is the address the caller is at, Path that of the act without the base path.
+	Remote string
+	Path   string
 	// API says that a program asks.
 	API bool
 	// Mistake is what the engine found wrong with a value, nil before it was asked.

@@ -113,11 +113,17 @@ func reason(err error, st keys.State) string {
 
 // spec starts the description of an operation.
 func (s *Server) spec(c *Call, subject string) operation.Spec {
-	return operation.Spec{Verb: c.Action.Name, Queue: c.Queue.Qualified(), Subject: subject, Who: c.Who.Name}
+	return operation.Spec{Verb: c.Action.Name, Queue: c.Queue.Qualified(), Subject: subject}
 }
 
-// begin starts an operation and says where to watch it.
-func (s *Server) begin(spec operation.Spec, total int64) (Result, error) {
+// begin starts an operation for a call and says where to watch it. Its end is recorded like the call.
+func (s *Server) begin(ctx context.Context, c *Call, spec operation.Spec) (Result, error) {
+	spec.Who, spec.Again = c.Who.Name, again(c)
+	spec.Ended = func(st operation.Status) {
+		e := s.endOf(st)
+		e.Role, e.Remote = c.Who.Role.String(), c.Remote
+		s.record(context.WithoutCancel(ctx), e)
+	}
 	step := spec.Step
 	spec.Step = func(ctx context.Context, n int) (operation.Batch, error) {
 		b, err := step(ctx, n)
@@ -129,7 +135,7 @@ func (s *Server) begin(spec operation.Spec, total int64) (Result, error) {
 		}
 		return b, err
 	}
-	op, err := s.ops.Start(spec)
+	op, err := s.ops.Start(ctx, spec)
 	if err != nil {
 		return Result{}, &Problem{Status: http.StatusServiceUnavailable, Title: "Not started", Detail: err.Error(), cause: err}
 	}
@@ -182,7 +188,8 @@ func overState(spec operation.Spec, q *engine.Queue, st keys.State, now time.Tim
 }
 
 // snapshotIDs reads the ids of a state. It reads from the far end of the queue towards the next to run: jobs taken
-// meanwhile then make it see an id twice, never miss one.
+// meanwhile then make it see an id twice, never miss one. Waiting jobs come newest first: Redis finds an entry of a list
+// by walking from that end, so that each of a million is found at once.
 func snapshotIDs(ctx context.Context, q *engine.Queue, st keys.State) ([]string, error) {
 	counts, err := q.Counts(ctx)
 	if err != nil {
@@ -204,6 +211,8 @@ func snapshotIDs(ctx context.Context, q *engine.Queue, st keys.State) ([]string,
 			}
 		}
 	}
-	slices.Reverse(ids)
+	if st != keys.Waiting {
+		slices.Reverse(ids)
+	}
 	return ids, nil
 }

@@ -137,10 +137,10 @@ func (s *Server) many(ctx context.Context, c *Call, allowed []keys.State, past s
 	spec := s.spec(c, stateWord(string(sel.state))+" jobs")
 	if !query.Empty() {
 		spec.Detail = "every job that was " + stateWord(string(sel.state)) + " at the start and matched " + query.String()
-		return s.begin(s.overMatching(spec, c, query, []target{{q, sel.state, act(q, sel.state)}}), 0)
+		return s.begin(ctx, c, s.overMatching(spec, c, query, []target{{q, sel.state, act(q, sel.state)}}))
 	}
 	spec.Detail = "every job that was " + stateWord(string(sel.state)) + " at the start"
-	return s.begin(overState(spec, q, sel.state, c.Now, act(q, sel.state)), 0)
+	return s.begin(ctx, c, overState(spec, q, sel.state, c.Now, act(q, sel.state)))
 }
 
 // askAll is the question before an act on a whole state, sized to the number of jobs.

@@ -107,7 +107,7 @@ func cleanWords(queue string, cl cleaning) string {
 	return text + ", with data, traces and logs."
 }
 
-func (s *Server) clean(_ context.Context, c *Call) (Result, error) {
+func (s *Server) clean(ctx context.Context, c *Call) (Result, error) {
 	cl, _, ok := readCleaning(c)
 	if !ok {
 		return Result{}, problem(http.StatusUnprocessableEntity, "Not accepted", "State, age or limit cannot be read.")
@@ -135,5 +135,5 @@ func (s *Server) clean(_ context.Context, c *Call) (Result, error) {
 		left -= len(ids)
 		return operation.Batch{Done: int64(len(ids)), Last: err == nil && (len(ids) == 0 || cl.limit > 0 && left <= 0)}, err
 	}
-	return s.begin(spec, 0)
+	return s.begin(ctx, c, spec)
 }

@@ -169,7 +169,7 @@ func (s *Server) onGroup(ctx context.Context, c *Call, of grouping, act func(*en
 		return Result{}, err
 	}
 	spec := operation.Spec{
-		Verb: c.Action.Name, Subject: of.many, Who: c.Who.Name, Group: g.ID,
+		Verb: c.Action.Name, Subject: of.many, Group: g.ID,
 		Detail: "every job named " + orNoName(g.Name) + " that failed with “" + clip(visibleText(orNoReason(g.Error)), fold.MaxLength) + "”",
 	}
 	var targets []target
@@ -180,7 +180,7 @@ func (s *Server) onGroup(ctx context.Context, c *Call, of grouping, act func(*en
 	if len(targets) == 1 {
 		spec.Queue, spec.Queues = spec.Queues[0], nil
 	}
-	res, err := s.begin(s.overMatching(spec, c, g.query, targets), 0)
+	res, err := s.begin(ctx, c, s.overMatching(spec, c, g.query, targets))
 	if err != nil {
 		return res, err
 	}

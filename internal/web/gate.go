@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bullpen/internal/audit"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/words"
 	"bullpen/templates"
@@ -28,22 +29,22 @@ const maxForm = 8 << 20
 // in words.
 func (s *Server) gate(a *Action) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		ctx := c.Request().Context()
+		ctx := traced(c.Request())
 		call, err := s.admit(c, a)
 		if err != nil {
-			s.recordFailure(ctx, c, call, err)
+			s.recordFailure(ctx, call, err)
 			return err
 		}
 		q, res, err := s.perform(ctx, call)
 		switch {
 		case err != nil:
-			s.recordFailure(ctx, c, call, err)
+			s.recordFailure(ctx, call, err)
 			return s.explain(c, call, err)
 		case q != nil:
-			s.record(ctx, s.entry(c, call, "asked", q.Title))
+			s.record(ctx, s.entry(call, audit.Asked, q.Title))
 			return s.show(c, call, q)
 		}
-		e := s.entry(c, call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
+		e := s.entry(call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
 		e.Done, e.Refused, e.Operation = res.Done, res.Refused, res.Operation
 		if res.JobID != "" {
 			e.Jobs = []string{res.JobID}
@@ -59,7 +60,7 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 // the answer is no.
 func (s *Server) admit(c echo.Context, a *Action) (*Call, error) {
 	r := c.Request()
-	call := &Call{Action: a, Params: map[string]string{}, Values: url.Values{}, Now: s.o.Clock(), Snap: s.o.Monitor.Snapshot(), Path: actPath(r), API: wantsJSON(r)}
+	call := &Call{Action: a, Params: map[string]string{}, Values: url.Values{}, Now: s.o.Clock(), Snap: s.o.Monitor.Snapshot(), Path: actPath(r), API: wantsJSON(r), Remote: c.RealIP()}
 	for i, name := range c.ParamNames() {
 		call.Params[name] = param(c.ParamValues()[i])
 	}
@@ -243,16 +244,19 @@ func (s *Server) settle(ctx context.Context, call *Call) {
 }
 
 func outcome(res Result) string {
-	if res.Done == 0 && res.Refused > 0 {
-		return "refused"
+	switch {
+	case res.Operation != "":
+		return audit.Started
+	case res.Done == 0 && res.Refused > 0:
+		return audit.Refused
 	}
-	return "done"
+	return audit.Done
 }
 
-func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entry {
+func (s *Server) entry(call *Call, outcome, message string) Entry {
 	e := Entry{
 		At: call.Now, Who: call.Who.Name, Role: call.Who.Role.String(), Action: call.Action.Name,
-		Outcome: outcome, Message: message, Remote: c.RealIP(), Target: cmp.Or(call.Params["id"], call.Params["scheduler"], call.Params["group"]),
+		Outcome: outcome, Message: message, Remote: call.Remote, Target: cmp.Or(call.Params["id"], call.Params["scheduler"], call.Params["group"]),
 	}
 	if call.Queue.Name != "" {
 		e.Queue = call.Queue.Qualified()
@@ -266,18 +270,18 @@ func (s *Server) entry(c echo.Context, call *Call, outcome, message string) Entr
 	return e
 }
 
-func (s *Server) recordFailure(ctx context.Context, c echo.Context, call *Call, err error) {
+func (s *Server) recordFailure(ctx context.Context, call *Call, err error) {
 	p := asProblem(err)
 	if p.Status == http.StatusUnauthorized {
 		// Strangers must not push what people did out of the capped log.
-		s.log.InfoContext(ctx, "refused", "action", call.Action.Name, "remote", c.RealIP(), "err", p)
+		s.log.InfoContext(ctx, "refused", "action", call.Action.Name, "remote", call.Remote, "err", p)
 		return
 	}
-	outcome := "failed"
+	outcome := audit.Failed
 	if p.Status < http.StatusInternalServerError {
-		outcome = "refused"
+		outcome = audit.Refused
 	}
-	s.record(ctx, s.entry(c, call, outcome, p.Error()))
+	s.record(ctx, s.entry(call, outcome, p.Error()))
 }
 
 // askView is the page of an action's question, for those who come by a link.

@@ -15,6 +15,8 @@ func operationLook(st operation.Status) look {
 	switch st.State {
 	case operation.Done:
 		return look{"s-completed", "s-completed", "done"}
+	case operation.Interrupted:
+		return look{"s-delayed", "h-warn", "interrupted"}
 	case operation.Cancelled:
 		return look{"s-paused", "s-paused", "cancelled"}
 	case operation.Failed:
@@ -104,8 +106,10 @@ func operationSay(st operation.Status, now time.Time) (finding, say string) {
 		return "Taking the snapshot.", "Jobs that come later are not touched."
 	case operation.Done:
 		return "Done in " + words.Exact(st.Ended.Sub(st.Started).Round(time.Millisecond)) + ".", refused
+	case operation.Interrupted:
+		return interruptedAt(st), strings.TrimSpace(sentence(st.Error) + " What was done stays done; you can start again with the others. " + refused)
 	case operation.Cancelled:
-		return "Cancelled.", strings.TrimSpace("What was done stays done, the others were not touched. " + sentence(st.Error) + " " + refused)
+		return "Cancelled.", strings.TrimSpace("What was done stays done, the others were not touched. " + refused)
 	case operation.Failed:
 		return "Stopped: " + st.Error + ".", "What was done stays done; you can start again with the others."
 	}

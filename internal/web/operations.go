@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,45 +43,60 @@ func (s *Server) operationOn(st operation.Status) string {
 	return s.queueName(st.Queue)
 }
 
-func (s *Server) findOperation(id string) (*operation.Operation, error) {
+// findOperation finds an operation that the caller may see.
+func (s *Server) findOperation(who Identity, id string) (operation.Status, error) {
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
-		if op := s.ops.Get(n); op != nil {
-			return op, nil
+		if st, ok := s.ops.Find(n); ok && s.mayOperation(who, Viewer, st) {
+			return st, nil
 		}
 	}
-	return nil, s.noOperation(id)
+	p := problem(http.StatusNotFound, "No such operation", "Operation %s is not known. The last 200 are kept, for a month.", id)
+	p.Links = []templates.Link{{Label: "All operations", URL: s.links.to("/operations")}}
+	return operation.Status{}, p
 }
 
-func (s *Server) noOperation(id string) *Problem {
-	p := problem(http.StatusNotFound, "No such operation", "Operation %s is not known. Operations are forgotten when Bullpen restarts.", id)
-	p.Links = []templates.Link{{Label: "All operations", URL: s.links.to("/operations")}}
-	return p
+// refusalsOf are the jobs an operation left alone. Only the process that ran it has them.
+func (s *Server) refusalsOf(st operation.Status) ([]operation.Refusal, error) {
+	if op := s.ops.Get(st.ID); op != nil {
+		return op.Refusals(), nil
+	}
+	if st.Refused == 0 {
+		return nil, nil
+	}
+	return nil, problem(http.StatusNotFound, "Not kept", "The jobs that operation %d left alone are known to the Bullpen that ran it, for as long as it runs. The reasons are kept.", st.ID)
 }
+
+// cancelLimit is how long an answer waits for the end of an operation.
+const cancelLimit = 3 * time.Second
 
 func (s *Server) cancelOperation(ctx context.Context, c *Call) (Result, error) {
-	op, err := s.findOperation(c.Params["op"])
+	before, err := s.findOperation(c.Who, c.Params["op"])
 	if err != nil {
 		return Result{}, err
 	}
-	before := op.Status()
 	if !s.mayOperation(c.Who, Operator, before) {
 		return Result{}, problem(http.StatusForbidden, "Not allowed", "This operation is on a queue you may not change.")
 	}
 	if before.State.Ended() {
 		return Result{}, problem(http.StatusConflict, "Nothing was done", "The operation had ended already.")
 	}
-	op.Cancel()
-	select {
-	case <-op.Over():
-	case <-ctx.Done():
-		return Result{}, ctx.Err()
+	ctx, cancel := context.WithTimeout(ctx, cancelLimit)
+	defer cancel()
+	st, _, err := s.ops.Cancel(ctx, before.ID)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return Result{}, err
 	}
-	st := op.Status()
-	return Result{
+	res := Result{
 		Message: "Cancelled.", Text: "What was done stays done: " + words.Plural(st.Done, "job", "jobs") + ".", Done: 1,
-		Location: "/operations/" + strconv.FormatInt(st.ID, 10),
-	}, nil
+		Location: operationPath(st),
+	}
+	if !st.State.Ended() {
+		res.Message, res.Text = "Asked it to end.", "It stops after the batch under way."
+	}
+	return res, nil
 }
+
+func operationPath(st operation.Status) string { return "/operations/" + strconv.FormatInt(st.ID, 10) }
 
 // operationsPage lists what was asked of the server.
 func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) {
@@ -90,8 +106,11 @@ func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) 
 			v.Rows = append(v.Rows, s.operationRow(st, r.now))
 		}
 	}
+	if err := s.ops.Trouble(); err != nil {
+		v.Say += " Those of other replicas cannot be read now: " + oneLine(err) + "."
+	}
 	if len(v.Rows) == 0 {
-		v.Empty = &templates.EmptyState{Title: "No operations since Bullpen started", Text: "Retry all, promote all, clean, drain and obliterate appear here."}
+		v.Empty = &templates.EmptyState{Title: "No operations yet", Text: "Retry all, promote all, clean, drain and obliterate appear here."}
 	}
 	return view{
 		title: "Operations", nav: "/operations", content: templates.OperationsView(v),
@@ -101,19 +120,19 @@ func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) 
 
 // operationPage shows one operation.
 func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
-	op, err := s.operationOf(r)
+	st, err := s.findOperation(r.who, r.params["op"])
 	if err != nil {
 		return view{}, err
 	}
-	st := op.Status()
 	look := operationLook(st)
 	v := templates.OperationPage{
 		Crumbs: []templates.Crumb{{Label: "Operations", URL: s.links.to("/operations")}, {Label: strconv.FormatInt(st.ID, 10)}},
 		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, s.operationOn(st)),
 		Max: st.Matched, Value: st.Done + st.Refused, Percent: progressPercent(st),
 		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st),
-		AllURL:   s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/refusals"),
-		AllLabel: "All " + words.Count(st.Refused) + " as JSON lines",
+	}
+	if s.ops.Get(st.ID) != nil {
+		v.AllURL, v.AllLabel = s.links.to(operationPath(st)+"/refusals"), "All "+words.Count(st.Refused)+" as JSON lines"
 	}
 	v.Finding, v.Say = operationSay(st, r.now)
 	if st.State.Ended() {
@@ -121,9 +140,10 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 		if st.State == operation.Done {
 			v.Value = v.Max
 		}
+		v.Act = s.againAct(r, st)
 	} else if !s.o.ReadOnly && s.mayOperation(r.who, Operator, st) {
-		v.Cancel = &templates.Act{
-			Label: "Cancel the rest", Class: "bad", URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10) + "/cancel"),
+		v.Act = &templates.Act{
+			Label: "Cancel the rest", Class: "bad", URL: s.links.to(operationPath(st) + "/cancel"),
 			Fields: []templates.Field{{Name: "back", Value: r.self()}},
 		}
 	}
@@ -235,7 +255,7 @@ func (s *Server) operationAsked(st operation.Status) []templates.Detail {
 func (s *Server) operationRow(st operation.Status, now time.Time) templates.OperationRow {
 	look := operationLook(st)
 	row := templates.OperationRow{
-		ID: strconv.FormatInt(st.ID, 10), URL: s.links.to("/operations/" + strconv.FormatInt(st.ID, 10)),
+		ID: strconv.FormatInt(st.ID, 10), URL: s.links.to(operationPath(st)),
 		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + s.operationOn(st), Class: look.class, Icon: look.icon, State: look.word,
 		Started: s.when(st.Started, now), Took: words.Unknown, Done: words.Count(st.Done), Refused: words.Count(st.Refused), Who: st.Who,
 	}
@@ -257,17 +277,18 @@ func (s *Server) operationRefusals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	op, err := s.findOperation(c.Param("op"))
+	st, err := s.findOperation(who, c.Param("op"))
 	if err != nil {
 		return err
 	}
-	if !s.mayOperation(who, Viewer, op.Status()) {
-		return echo.ErrNotFound
+	refusals, err := s.refusalsOf(st)
+	if err != nil {
+		return err
 	}
 	c.Response().Header().Set(echo.HeaderContentType, ndjson)
 	c.Response().Header().Set("Cache-Control", "no-store")
 	enc := json.NewEncoder(c.Response())
-	for _, r := range op.Refusals() {
+	for _, r := range refusals {
 		if err := enc.Encode(r); err != nil {
 			return nil //nolint:nilerr // the reader went away
 		}

@@ -31,32 +31,25 @@ func (s *Server) apiOperations(_ context.Context, r viewRequest) (any, error) {
 	return out, nil
 }
 
-// operationOf finds an operation the caller may see.
-func (s *Server) operationOf(r viewRequest) (*operation.Operation, error) {
-	op, err := s.findOperation(r.params["op"])
-	if err == nil && !s.mayOperation(r.who, Viewer, op.Status()) {
-		return nil, s.noOperation(r.params["op"])
-	}
-	return op, err
-}
-
 func (s *Server) apiOperation(_ context.Context, r viewRequest) (any, error) {
-	op, err := s.operationOf(r)
+	st, err := s.findOperation(r.who, r.params["op"])
 	if err != nil {
 		return nil, err
 	}
-	st := op.Status()
 	return operationJSON{st, st.Left(), st.Rate(r.now)}, nil
 }
 
 func (s *Server) apiRefusals(_ context.Context, r viewRequest) (any, error) {
-	op, err := s.operationOf(r)
+	st, err := s.findOperation(r.who, r.params["op"])
 	if err != nil {
 		return nil, err
 	}
-	out := refusalsJSON{op.Refusals()}
-	if out.Refusals == nil {
-		out.Refusals = []operation.Refusal{}
+	refusals, err := s.refusalsOf(st)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	if refusals == nil {
+		refusals = []operation.Refusal{}
+	}
+	return refusalsJSON{refusals}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"bullpen/internal/monitor/alerting"
 	"bullpen/internal/notify"
 	"bullpen/internal/outside"
+	"bullpen/internal/web/operation"
 )
 
 // Monitor is what the pages need of the collector.
@@ -55,6 +56,8 @@ type Options struct {
 	// Audit records every attempt to write, also refused ones; nil logs only and has no
 	// activity page.
 	Audit Auditor
+	// Operations keeps bulk acts for other replicas and for after a restart; nil keeps them in memory.
+	Operations operation.Book
 	// TrustedProxies are the addresses from which X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
 	// BasePath is the path the dashboard is mounted under; default "".

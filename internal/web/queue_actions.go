@@ -125,7 +125,7 @@ func (s *Server) drain(ctx context.Context, c *Call) (Result, error) {
 	if delayed {
 		total += before[keys.Delayed]
 	}
-	return s.once(spec, total, func(ctx context.Context) error { return q.Drain(ctx, delayed) })
+	return s.once(ctx, c, spec, total, func(ctx context.Context) error { return q.Drain(ctx, delayed) })
 }
 
 func (s *Server) askObliterate(ctx context.Context, c *Call) (*Question, error) {
@@ -167,7 +167,7 @@ func (s *Server) obliterate(ctx context.Context, c *Call) (Result, error) {
 	for _, k := range n {
 		total += k
 	}
-	return s.once(s.spec(c, "the whole queue"), total, func(ctx context.Context) error {
+	return s.once(ctx, c, s.spec(c, "the whole queue"), total, func(ctx context.Context) error {
 		err := q.Obliterate(ctx, force)
 		if errors.Is(err, engine.ErrActiveJobs) {
 			return problem(http.StatusConflict, "Not obliterated", "A job started meanwhile. The queue is paused now; try again when nothing runs.")
@@ -177,7 +177,7 @@ func (s *Server) obliterate(ctx context.Context, c *Call) (Result, error) {
 }
 
 // once starts an operation that is a single step.
-func (s *Server) once(spec operation.Spec, total int64, do func(context.Context) error) (Result, error) {
+func (s *Server) once(ctx context.Context, c *Call, spec operation.Spec, total int64, do func(context.Context) error) (Result, error) {
 	spec.Prepare = func(context.Context) (int64, error) { return total, nil }
 	spec.Step = func(ctx context.Context, _ int) (operation.Batch, error) {
 		if err := do(ctx); err != nil {
@@ -185,7 +185,7 @@ func (s *Server) once(spec operation.Spec, total int64, do func(context.Context)
 		}
 		return operation.Batch{Done: total, Last: true}, nil
 	}
-	return s.begin(spec, total)
+	return s.begin(ctx, c, spec)
 }
 
 // truthy reads a checkbox or a JSON boolean.

@@ -61,7 +61,8 @@ func New(o Options) (*Server, error) {
 		links:   links{base: o.BasePath, prefix: o.Prefix},
 		flashes: newFlashBox(o.BasePath, strings.HasPrefix(o.PublicURL, "https:")), views: map[string]viewFunc{}, stopping: make(chan struct{}),
 	}
-	s.ops, s.scans = operation.New(o.Clock), newScans()
+	s.ops = operation.New(operation.Options{Book: o.Operations, Lost: s.lost, Clock: o.Clock, Logger: s.log})
+	s.scans = newScans()
 	s.hub, s.boot = newHub(s), rand.Text()[:8]
 	s.zones = &zones{home: o.Zone, by: map[string]*Server{}}
 	if s.failures, err = failures.New(failures.Options{Queue: o.Queue, Clock: o.Clock}); err != nil {

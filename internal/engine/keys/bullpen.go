@@ -1,5 +1,7 @@
 package keys
 
+import "strconv"
+
 // Own is the start of every key that is Bullpen's own and not part of BullMQ's data model.
 const Own = "bullpen:"
 
@@ -25,3 +27,9 @@ const Secret = Own + "secret"
 
 // Audit is the stream of what people did through Bullpen, of all queues.
 const Audit = Own + "audit"
+
+// Operations is the hash of bulk acts, running and past, of all queues.
+const Operations = Own + "operations"
+
+// Operation is the key that is there while a process runs a bulk act.
+func Operation(id int64) string { return Operations + ":" + strconv.FormatInt(id, 10) }

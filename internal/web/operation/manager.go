@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +12,9 @@ import (
 
 const (
 	maxBatch = 1000
-	minBatch = 10
+	minBatch = 1
+	// firstBatch is the size of the first one, when nobody knows yet what a job costs.
+	firstBatch = 10
 	// target is how long one batch may keep Redis busy.
 	target = 5 * time.Millisecond
 	// kept is how many ended operations are remembered.
@@ -25,9 +28,21 @@ const (
 // errShutdown is the cause of cancellation when the program ends.
 var errShutdown = errors.New("stopped because Bullpen was shut down")
 
+// Options configure New.
+type Options struct {
+	// Book keeps operations; nil keeps them in memory only.
+	Book Book
+	// Lost is told of operations whose process is gone, each by one of the processes that share a book.
+	Lost func(Status)
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+	// Logger defaults to one that discards.
+	Logger *slog.Logger
+}
+
 // Manager starts operations and waits for them. Its zero value is not usable; New makes one.
 type Manager struct {
-	clock func() time.Time
+	o     Options
 	slots chan struct{}
 	wg    sync.WaitGroup
 
@@ -35,29 +50,54 @@ type Manager struct {
 	last   int64
 	all    []*Operation // oldest first
 	closed bool
+	shelf  shelf
 }
 
-// New returns a manager. clock defaults to time.Now.
-func New(clock func() time.Time) *Manager {
-	if clock == nil {
-		clock = time.Now
+// New returns a manager.
+func New(o Options) *Manager {
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
-	return &Manager{clock: clock, slots: make(chan struct{}, atOnce)}
+	if o.Lost == nil {
+		o.Lost = func(Status) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Manager{o: o, slots: make(chan struct{}, atOnce)}
+}
+
+// number is the next operation's. One that the book cannot give is the time, which none of the book's will reach.
+func (m *Manager) number(ctx context.Context) (id int64, kept bool) {
+	if m.o.Book != nil {
+		id, err := m.o.Book.Number(ctx)
+		if err == nil {
+			return id, true
+		}
+		m.o.Logger.WarnContext(ctx, "operation will not be kept", "err", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.o.Book != nil {
+		m.last = max(m.last, m.o.Clock().UnixMilli())
+	}
+	m.last++
+	return m.last, false
 }
 
 // Start runs spec in the background.
-func (m *Manager) Start(spec Spec) (*Operation, error) {
+func (m *Manager) Start(ctx context.Context, spec Spec) (*Operation, error) {
+	id, kept := m.number(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, errShutdown
 	}
-	m.last++
-	ctx, cancel := context.WithCancelCause(context.Background())
-	o := &Operation{spec: spec, cancel: cancel, over: make(chan struct{}), clock: m.clock, reasons: map[string]*Reason{}}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	o := &Operation{spec: spec, cancel: cancel, unkept: !kept, over: make(chan struct{}), clock: m.o.Clock, reasons: map[string]*Reason{}}
 	o.status = Status{
-		ID: m.last, Verb: spec.Verb, Queue: spec.Queue, Queues: spec.Queues, Group: spec.Group, Subject: spec.Subject, Detail: spec.Detail, Who: spec.Who,
-		State: Queued, Started: m.clock(), Every: time.Second,
+		ID: id, Verb: spec.Verb, Queue: spec.Queue, Queues: spec.Queues, Group: spec.Group, Subject: spec.Subject, Detail: spec.Detail, Who: spec.Who, Again: spec.Again,
+		State: Queued, Started: m.o.Clock(), Every: time.Second,
 	}
 	m.all = append(m.all, o)
 	m.forget()
@@ -92,18 +132,6 @@ func (m *Manager) Get(id int64) *Operation {
 	return nil
 }
 
-// List returns the status of all remembered operations, newest first.
-func (m *Manager) List() []Status {
-	m.mu.Lock()
-	all := slices.Clone(m.all)
-	m.mu.Unlock()
-	out := make([]Status, 0, len(all))
-	for _, o := range slices.Backward(all) {
-		out = append(out, o.Status())
-	}
-	return out
-}
-
 // Close cancels what runs and waits for it.
 func (m *Manager) Close() {
 	m.mu.Lock()
@@ -116,21 +144,29 @@ func (m *Manager) Close() {
 }
 
 func (m *Manager) run(ctx context.Context, o *Operation) {
+	stop := make(chan struct{})
+	var reports sync.WaitGroup
+	reports.Go(func() { m.report(o, stop) })
 	err := m.work(ctx, o)
+	close(stop)
+	reports.Wait()
 	o.set(func(s *Status) {
-		s.Ended = m.clock()
+		s.Ended = m.o.Clock()
 		switch {
 		case err == nil:
 			s.State = Done
+		case errors.Is(context.Cause(ctx), errShutdown):
+			s.State, s.Error = Interrupted, errShutdown.Error()
 		case ctx.Err() != nil:
 			s.State = Cancelled
-			if errors.Is(context.Cause(ctx), errShutdown) {
-				s.Error = errShutdown.Error()
-			}
 		default:
 			s.State, s.Error = Failed, err.Error()
 		}
 	})
+	m.keep(o)
+	if o.spec.Ended != nil {
+		o.spec.Ended(o.Status())
+	}
 }
 
 func (m *Manager) work(ctx context.Context, o *Operation) error {
@@ -140,19 +176,19 @@ func (m *Manager) work(ctx context.Context, o *Operation) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	o.set(func(s *Status) { s.State, s.Started = Preparing, m.clock() })
+	o.set(func(s *Status) { s.State, s.Started = Preparing, m.o.Clock() })
 	matched, err := o.spec.Prepare(ctx)
 	if err != nil {
 		return fmt.Errorf("take the snapshot: %w", err)
 	}
-	o.set(func(s *Status) { s.State, s.Matched, s.Started = Running, matched, m.clock() })
+	o.set(func(s *Status) { s.State, s.Matched, s.Started = Running, matched, m.o.Clock() })
 	return m.batches(ctx, o)
 }
 
 // batches steps until nothing is left. A batch that takes longer than target makes the next one smaller; after each
 // one Redis has as long for others as the batch took.
 func (m *Manager) batches(ctx context.Context, o *Operation) error {
-	size, failures := 100, 0
+	size, failures := firstBatch, 0
 	for ctx.Err() == nil {
 		start := time.Now()
 		b, err := o.spec.Step(ctx, size)

@@ -36,9 +36,9 @@ func counting(n int) Spec {
 }
 
 func TestRunsToTheEnd(t *testing.T) {
-	m := New(nil)
+	m := New(Options{})
 	defer m.Close()
-	o, err := m.Start(counting(2501))
+	o, err := m.Start(t.Context(), counting(2501))
 	require.NoError(t, err)
 	<-o.Over()
 	s := o.Status()
@@ -55,10 +55,10 @@ func TestRunsToTheEnd(t *testing.T) {
 }
 
 func TestCancelKeepsWhatIsDone(t *testing.T) {
-	m := New(nil)
+	m := New(Options{})
 	defer m.Close()
 	stepped, goOn := make(chan struct{}), make(chan struct{})
-	o, err := m.Start(Spec{
+	o, err := m.Start(t.Context(), Spec{
 		Prepare: func(context.Context) (int64, error) { return 1000, nil },
 		Step: func(_ context.Context, n int) (Batch, error) {
 			stepped <- struct{}{}
@@ -73,30 +73,30 @@ func TestCancelKeepsWhatIsDone(t *testing.T) {
 	<-o.Over()
 	s := o.Status()
 	require.Equal(t, Cancelled, s.State)
-	require.Equal(t, int64(100), s.Done)
-	require.Equal(t, int64(900), s.Left())
+	require.Equal(t, int64(firstBatch), s.Done)
+	require.Equal(t, int64(1000-firstBatch), s.Left())
 }
 
 func TestCloseStopsAndSaysWhy(t *testing.T) {
-	m := New(nil)
-	o, err := m.Start(Spec{
+	m := New(Options{})
+	o, err := m.Start(t.Context(), Spec{
 		Prepare: func(context.Context) (int64, error) { return 1, nil },
 		Step:    func(ctx context.Context, _ int) (Batch, error) { <-ctx.Done(); return Batch{}, ctx.Err() },
 	})
 	require.NoError(t, err)
 	m.Close()
-	require.Equal(t, Cancelled, o.Status().State)
+	require.Equal(t, Interrupted, o.Status().State)
 	require.Contains(t, o.Status().Error, "shut down")
-	_, err = m.Start(counting(1))
+	_, err = m.Start(t.Context(), counting(1))
 	require.Error(t, err)
 }
 
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New(nil)
+		m := New(Options{})
 		defer m.Close()
 		tries := 0
-		o, err := m.Start(Spec{
+		o, err := m.Start(t.Context(), Spec{
 			Prepare: func(context.Context) (int64, error) { return 10, nil },
 			Step: func(context.Context, int) (Batch, error) {
 				if tries++; tries == 3 {
@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 		<-o.Over()
 		require.Equal(t, Done, o.Status().State, "a batch that failed is tried again")
 
-		o, err = m.Start(Spec{
+		o, err = m.Start(t.Context(), Spec{
 			Prepare: func(context.Context) (int64, error) { return 10, nil },
 			Step:    func(context.Context, int) (Batch, error) { return Batch{}, errors.New("READONLY") },
 		})
@@ -118,7 +118,7 @@ func TestFailures(t *testing.T) {
 		require.Equal(t, Failed, o.Status().State)
 		require.Equal(t, "READONLY", o.Status().Error)
 
-		o, err = m.Start(Spec{Prepare: func(context.Context) (int64, error) { return 0, errors.New("down") }})
+		o, err = m.Start(t.Context(), Spec{Prepare: func(context.Context) (int64, error) { return 0, errors.New("down") }})
 		require.NoError(t, err)
 		<-o.Over()
 		require.Equal(t, Failed, o.Status().State)
@@ -126,7 +126,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestOnlySomeRunAtOnce(t *testing.T) {
-	m := New(nil)
+	m := New(Options{})
 	defer m.Close()
 	running, release := make(chan struct{}), make(chan struct{})
 	spec := Spec{
@@ -134,11 +134,11 @@ func TestOnlySomeRunAtOnce(t *testing.T) {
 		Step:    func(context.Context, int) (Batch, error) { <-release; return Batch{Done: 1, Last: true}, nil },
 	}
 	for range atOnce {
-		_, err := m.Start(spec)
+		_, err := m.Start(t.Context(), spec)
 		require.NoError(t, err)
 		<-running
 	}
-	third, err := m.Start(spec)
+	third, err := m.Start(t.Context(), spec)
 	require.NoError(t, err)
 	require.Equal(t, Queued, third.Status().State)
 	close(release)
@@ -148,10 +148,10 @@ func TestOnlySomeRunAtOnce(t *testing.T) {
 }
 
 func TestOldOnesAreForgotten(t *testing.T) {
-	m := New(nil)
+	m := New(Options{})
 	defer m.Close()
 	for range kept + 20 {
-		o, err := m.Start(counting(1))
+		o, err := m.Start(t.Context(), counting(1))
 		require.NoError(t, err)
 		<-o.Over()
 	}
@@ -182,6 +182,6 @@ func TestBatchSizeFollowsTime(t *testing.T) {
 	require.Equal(t, 200, next(100, time.Microsecond), "at most doubles")
 	require.Equal(t, 50, next(100, time.Second), "at least halves")
 	require.Equal(t, maxBatch, next(900, time.Millisecond))
-	require.Equal(t, minBatch, next(10, time.Second))
+	require.Equal(t, minBatch, next(minBatch, time.Second))
 	require.Equal(t, 100, next(100, 5*time.Millisecond))
 }

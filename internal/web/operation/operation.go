@@ -21,10 +21,14 @@ const (
 	Done      State = "done"
 	Cancelled State = "cancelled"
 	Failed    State = "failed"
+	// Interrupted means that the process that ran it ended.
+	Interrupted State = "interrupted"
 )
 
 // Ended reports whether nothing will happen any more.
-func (s State) Ended() bool { return s == Done || s == Cancelled || s == Failed }
+func (s State) Ended() bool {
+	return s == Done || s == Cancelled || s == Failed || s == Interrupted
+}
 
 // Refusal says why one item was left alone.
 type Refusal struct {
@@ -52,10 +56,20 @@ type Spec struct {
 	Group string
 	// Who asked for it.
 	Who string
+	// Again is how to ask for the same once more, nil when that makes no sense.
+	Again *Again
+	// Ended, if set, is told how it ended, before Over is closed.
+	Ended func(Status)
 	// Prepare takes the snapshot of the set and returns how many items it has.
 	Prepare func(ctx context.Context) (int64, error)
 	// Step does the next items, at most n.
 	Step func(ctx context.Context, n int) (Batch, error)
+}
+
+// Again is the request that starts an operation.
+type Again struct {
+	Path   string              `json:"path"`
+	Values map[string][]string `json:"values"`
 }
 
 // Reason is why items were refused, with how many and some of them.
@@ -75,7 +89,7 @@ type Status struct {
 	Subject string    `json:"subject"`
 	Detail  string    `json:"detail,omitempty"`
 	Who     string    `json:"who"`
-	State   State     `json:"state"`
+	State   State     `json:"state" enum:"queued,preparing,running,done,cancelled,failed,interrupted"`
 	Error   string    `json:"error,omitempty"`
 	Started time.Time `json:"started"`
 	// Ended is zero while it runs.
@@ -87,6 +101,8 @@ type Status struct {
 	Batches int64     `json:"batches"`
 	// Longest is the longest batch.
 	Longest time.Duration `json:"longestNanoseconds"`
+	// Again starts it once more, with the jobs that are there then; nil where that makes no sense.
+	Again *Again `json:"again,omitempty" doc:"the request that starts it once more"`
 	// Pace is how many items were done in each span of Every, oldest first.
 	Pace  []int64       `json:"-"`
 	Every time.Duration `json:"-"`
@@ -119,6 +135,7 @@ const (
 type Operation struct {
 	spec   Spec
 	cancel context.CancelCauseFunc
+	unkept bool // the book does not have it
 	over   chan struct{}
 	clock  func() time.Time
 
