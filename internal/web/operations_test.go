@@ -59,7 +59,9 @@ func TestOperationsAreKnownToAllReplicas(t *testing.T) {
 	a, b := replicas(t)
 	id := a.stuck()
 	at := operationPath(operation.Status{ID: id})
-	require.Eventually(t, func() bool { return strings.Contains(b.get(at).body, "1 of 9") || strings.Contains(b.get(at).body, "Retrying 9") }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(b.get(at).body, "1 of 9") || strings.Contains(b.get(at).body, "Retrying 9")
+	}, 10*time.Second, 50*time.Millisecond)
 	has(t, b.get("/operations").body, "Retry failed jobs")
 	has(t, b.get("/api/v1"+at).body, `"state": "running"`)
 
