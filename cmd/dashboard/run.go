@@ -23,6 +23,7 @@ import (
 	"bullpen/internal/store"
 	"bullpen/internal/telemetry"
 	"bullpen/internal/web"
+	"bullpen/internal/web/operation/book"
 )
 
 const (
@@ -171,7 +172,7 @@ func (s *server) buildWeb() (err error) {
 	}
 	o := web.Options{
 		Monitor: s.monitor, Queue: s.queue, Policies: policies, Metrics: s.metrics.Handler(c.Metrics.Token),
-		Callback: s.workers.callback(), Ready: s.ready, Auth: auth, Audit: activity, TrustedProxies: trusted,
+		Callback: s.workers.callback(), Ready: s.ready, Auth: auth, Audit: activity, Operations: book.New(s.store.Client(), c.ReadOnly), TrustedProxies: trusted,
 		BasePath: c.BasePath, PublicURL: c.PublicURL, Version: buildVersion(), Alias: c.Redis.Alias,
 		Prefix: c.Redis.Prefixes[0], GroupSeparator: c.GroupSeparator, Mask: config.Masker(c.Mask), Tick: c.Tick,
 		ReadOnly: c.ReadOnly, Logger: s.log, Answered: s.metrics.Request,
