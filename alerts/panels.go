@@ -260,9 +260,15 @@ func redisRow() row {
 
 func ownRow() row {
 	return row{"Bullpen", []panel{
-		lines("Scrapes", "Time a scrape takes, and the samples it brings.", "short", 8,
-			query{expr: `scrape_duration_seconds{` + selJob + `}`, legend: "{{instance}} seconds"},
-			query{expr: `scrape_samples_scraped{` + selJob + `}`, legend: "{{instance}} samples"}),
+		lines("Scrapes", "Time a scrape takes.", "s", 6,
+			query{expr: `scrape_duration_seconds{` + selJob + `}`, legend: "{{instance}}"}),
+		lines("Series of each replica", "Samples a scrape brings.", "short", 6,
+			query{expr: `scrape_samples_scraped{` + selJob + `}`, legend: "{{instance}}"}),
+		lines("Requests by route", "Requests a second that Bullpen's own server answers; those it failed are below 0."+localText, "reqps", 6,
+			query{expr: `sum by (route) (rate(bullpen_http_requests_total{` + selJob + `}[$__rate_interval]))`, legend: "{{route}}"},
+			query{expr: `-sum by (route) (rate(bullpen_http_requests_total{` + selJob + `, code="5xx"}[$__rate_interval]))`, legend: "{{route}} failed"}),
+		lines("Time to answer", "95 of 100 requests are answered faster."+localText, "s", 6,
+			query{expr: `histogram_quantile(0.95, sum by (route, le) (rate(bullpen_http_request_duration_seconds_bucket{` + selJob + `}[$__rate_interval])))`, legend: "{{route}}"}),
 		lines("Collectors", "Duration of the last run of each part of the collection."+globalText, "s", 8,
 			query{expr: `max by (collector) (bullpen_collector_duration_seconds{` + selJob + `})`, legend: "{{collector}}"}),
 		lines("Collectors that succeed", "0 where a part fails on every replica."+globalText, "short", 8,

@@ -155,6 +155,32 @@ func TestScrapesAtOnce(t *testing.T) {
 	all.Wait()
 }
 
+// TestIncompleteScrapes leaves out what cannot be gathered, and counts that.
+func TestIncompleteScrapes(t *testing.T) {
+	t.Parallel()
+	m, _ := newTest(Options{}, snapshot(queue("mail")))
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fine"}, func() float64 { return 1 }))
+	bad := prometheus.NewDesc("bad", "", nil, nil)
+	m.registry.MustRegister(invalid{bad})
+	for _, want := range []string{"\nbullmq_queue_paused{", "\nfine 1\n"} {
+		if !strings.Contains(text(t, m, ""), want) {
+			t.Errorf("an incomplete scrape lacks %s", want)
+		}
+	}
+	if !strings.Contains(text(t, m, ""), "\nbullpen_scrape_errors_total 2\n") {
+		t.Error("incomplete scrapes are not counted")
+	}
+}
+
+// invalid is a collector that fails.
+type invalid struct{ desc *prometheus.Desc }
+
+func (i invalid) Describe(ch chan<- *prometheus.Desc) { ch <- i.desc }
+
+func (i invalid) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.NewInvalidMetric(i.desc, io.ErrUnexpectedEOF)
+}
+
 func TestNamesThatAreNoText(t *testing.T) {
 	t.Parallel()
 	m, _ := newTest(Options{}, snapshot(queue("a\xffb")))

@@ -18,7 +18,7 @@ func (m *Metrics) Handler(token string) http.Handler {
 	h := &scrapes{
 		m: m, answers: map[wanted]*answer{}, slots: make(chan struct{}, maxScrapes),
 		binary: promhttp.HandlerFor(m, promhttp.HandlerOpts{
-			ErrorLog: scrapeLog{m.o}, ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true,
+			ErrorLog: scrapeLog{m}, ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true,
 		}),
 	}
 	if token == "" {
@@ -42,10 +42,11 @@ func requireToken(h http.Handler, token string) http.Handler {
 	})
 }
 
-// scrapeLog logs what goes wrong in a scrape.
-type scrapeLog struct{ o Options }
+// scrapeLog logs and counts what goes wrong in a scrape.
+type scrapeLog struct{ *Metrics }
 
 // Println implements promhttp.Logger.
 func (l scrapeLog) Println(v ...any) {
+	l.failures.Inc()
 	l.o.Logger.Warn("a scrape is incomplete", "component", "metrics", "err", fmt.Sprint(v...))
 }

@@ -76,6 +76,7 @@ type Metrics struct {
 	names    *jobNames
 	workers  *workers
 	requests *requests
+	failures prometheus.Counter // scrapes that lack something
 	// collector makes what is known of a monitor; nil until Watch.
 	collector atomic.Pointer[collector]
 }
@@ -84,6 +85,9 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	o = o.withDefaults()
 	m := &Metrics{o: o, registry: o.registry, times: newTimes(o), names: newJobNames(o), workers: newWorkers(o), requests: newRequests()}
+	m.failures = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "bullpen_scrape_errors_total", Help: "Scrapes answered incompletely or not at all.",
+	})
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -91,6 +95,7 @@ func New(o Options) *Metrics {
 		m.names,
 		m.requests.all,
 		m.requests.duration,
+		m.failures,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "bullpen_build_info", Help: "Build facts in labels, always 1.",
 			ConstLabels: prometheus.Labels{"version": o.Version, "revision": o.Revision, "go_version": runtime.Version()},

@@ -51,6 +51,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a := s.answer(want)
 	if a.err != nil {
+		scrapeLog{s.m}.Println(a.err)
 		http.Error(w, "The metrics could not be written: "+a.err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -87,7 +88,7 @@ func (s *scrapes) answer(want wanted) *answer {
 func (m *Metrics) render(want wanted) ([]byte, error) {
 	families, err := m.Gather()
 	if err != nil {
-		scrapeLog{m.o}.Println(err)
+		scrapeLog{m}.Println(err)
 	}
 	var body bytes.Buffer
 	e := exposition{w: &body, open: want.format.FormatType() == expfmt.TypeOpenMetrics}
