@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ func (q *Queue) Retry(ctx context.Context, s keys.State, ids []string, resetAtte
 	if s != keys.Completed && s != keys.Failed {
 		return nil, nil, invalid("state", "only completed and failed jobs can be retried, not %s ones", s)
 	}
-	act := act{verb: "retry jobs", command: "reprocessJob", state: string(s)}
+	act := act{verb: "retry jobs", span: "retryJobs", kind: SpanProducer, options: slog.String(attrQueueOptions, `{"state":"`+string(s)+`"}`), command: "reprocessJob", state: string(s)}
 	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
 		return q.runner.Reprocess(ctx, q.target, s, batch, resetAttempts)
 	})
@@ -39,7 +40,7 @@ func (q *Queue) RetryJob(ctx context.Context, s keys.State, id string, resetAtte
 
 // Promote makes delayed jobs ready now; ErrWrongState refuses those that are not delayed (lifecycle 8.12).
 func (q *Queue) Promote(ctx context.Context, ids []string) (done []string, refused []Refusal, err error) {
-	act := act{verb: "promote jobs", command: "promote", state: string(keys.Delayed)}
+	act := act{verb: "promote jobs", span: "promoteJobs", options: slog.String(attrQueueOptions, "{}"), command: "promote", state: string(keys.Delayed)}
 	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
 		return q.runner.Promote(ctx, q.target, batch)
 	})
@@ -53,7 +54,7 @@ func (q *Queue) PromoteJob(ctx context.Context, id string) error {
 // Remove removes jobs with their logs and, if children, their unfinished and finished children. A job held by a worker,
 // or above one that is, is refused with ErrLocked; one that does not exist counts as done (lifecycle 8.16).
 func (q *Queue) Remove(ctx context.Context, ids []string, children bool) (done []string, refused []Refusal, err error) {
-	act := act{verb: "remove jobs", command: "removeJob"}
+	act := act{verb: "remove jobs", span: "remove", options: removeOptions(children), command: "removeJob"}
 	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
 		return q.runner.Remove(ctx, q.target, batch, children)
 	})
@@ -61,7 +62,7 @@ func (q *Queue) Remove(ctx context.Context, ids []string, children bool) (done [
 
 // RemoveFrom is Remove for jobs in one state: those in another state by now, or in none, are refused with ErrWrongState.
 func (q *Queue) RemoveFrom(ctx context.Context, s keys.State, ids []string, children bool) (done []string, refused []Refusal, err error) {
-	act := act{verb: "remove jobs", command: "removeJob", state: string(s)}
+	act := act{verb: "remove jobs", span: "remove", options: removeOptions(children), command: "removeJob", state: string(s)}
 	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
 		return q.runner.RemoveFrom(ctx, q.target, s, batch, children)
 	})
@@ -87,13 +88,34 @@ func (q *Queue) Clean(ctx context.Context, s keys.State, grace time.Duration, li
 	return ids, nil
 }
 
-// act names a bulk act in errors.
-type act struct{ verb, command, state string }
+// act names a bulk act in errors and in traces, there with the options BullMQ tells.
+type act struct {
+	verb, command, state string
+	span                 string
+	kind                 SpanKind
+	options              slog.Attr
+}
+
+func removeOptions(children bool) slog.Attr {
+	return slog.String(attrJobOptions, fmt.Sprintf(`{"removeChildren":%t}`, children))
+}
 
 // inBatches runs an act on bulkSize ids at a time and sorts them by outcome.
 func (q *Queue) inBatches(
 	ctx context.Context, ids []string, a act, run func(batch []string) ([]scripts.Code, error),
 ) (done []string, refused []Refusal, err error) {
+	about := slog.Int(attrBulkCount, len(ids))
+	if len(ids) == 1 {
+		about = slog.String(attrJobID, ids[0])
+	}
+	_, span := q.span(ctx, a.kind, a.span, q.Name, about, a.options)
+	defer func() {
+		failure := err
+		if failure == nil && len(ids) == 1 && len(refused) > 0 {
+			failure = refused[0].Err
+		}
+		span.End(failure)
+	}()
 	for batch := range slices.Chunk(ids, bulkSize) {
 		codes, err := run(batch)
 		for i, code := range codes {

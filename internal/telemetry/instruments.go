@@ -54,5 +54,24 @@ func (i *instruments) record(queue, job, state string, run time.Duration) {
 	i.duration.Record(ctx, float64(run)/float64(time.Millisecond), attributes)
 }
 
+// QueueJobs exports how many jobs each queue has in each state (features 4.4). read tells it whenever an export is due; it
+// must not block.
+func (t *Telemetry) QueueJobs(read func(observe func(queue, state string, n int64))) error {
+	if t.metrics == nil {
+		return nil
+	}
+	_, err := t.metrics.Meter(scope).Int64ObservableGauge("bullmq.queue.jobs", metric.WithDescription("Number of jobs in the queue by state"),
+		metric.WithUnit("{jobs}"), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			read(func(queue, state string, n int64) {
+				o.Observe(n, metric.WithAttributes(attribute.String("bullmq.queue.name", queue), attribute.String("bullmq.queue.jobs.state", state)))
+			})
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("instrument bullmq.queue.jobs: %w", err)
+	}
+	return nil
+}
+
 // noTracer makes spans that nobody sees.
 func noTracer() trace.Tracer { return noop.NewTracerProvider().Tracer(scope) }

@@ -133,6 +133,9 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 
 // Start begins a span; see engine.Telemetry.
 func (t *Telemetry) Start(ctx context.Context, kind engine.SpanKind, name string, attributes ...slog.Attr) (context.Context, engine.Span) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = t.Extract(ctx, engine.TraceContext(ctx)) // what somebody sent along
+	}
 	ctx, s := t.tracer.Start(ctx, name, trace.WithSpanKind(kinds[kind]), trace.WithAttributes(convert(attributes)...))
 	return ctx, span{s}
 }

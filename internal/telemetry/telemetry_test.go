@@ -161,8 +161,21 @@ func TestExport(t *testing.T) {
 		_, err := w.RunOnce(t.Context())
 		require.NoError(t, err)
 	}
+	_, err = q.Add(engine.WithTraceContext(t.Context(), `{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`), "sent", nil, engine.JobOptions{ID: "s-1"})
+	require.NoError(t, err)
+	require.ErrorIs(t, q.PromoteJob(t.Context(), "s-1"), engine.ErrWrongState)
+	require.NoError(t, q.RemoveJob(t.Context(), "s-1", true))
+	require.NoError(t, tel.QueueJobs(func(observe func(queue, state string, n int64)) { observe("mail", "delayed", 3) }))
 	flush(t, tel)
 
+	sent, remove, promote := r.named("add mail.sent"), r.named("remove mail"), r.named("promoteJobs mail")
+	require.Equal(t, "b7ad6b7169203331", hex.EncodeToString(sent[0].ParentSpanId), "below the span of whoever asked")
+	require.Equal(t, "s-1", attributesOf(remove[0].Attributes)["bullmq.job.id"])
+	require.Equal(t, `{"removeChildren":true}`, attributesOf(remove[0].Attributes)["bullmq.job.options"])
+	require.Equal(t, "s-1", attributesOf(promote[0].Attributes)["bullmq.job.id"])
+	jobs := r.metrics["bullmq.queue.jobs"].GetGauge().DataPoints
+	require.EqualValues(t, 3, jobs[0].GetAsInt())
+	require.Equal(t, map[string]string{"bullmq.queue.name": "mail", "bullmq.queue.jobs.state": "delayed"}, attributesOf(jobs[0].Attributes))
 	require.Equal(t, "bullpen", r.resource["service.name"])
 	require.Equal(t, "1.2.3", r.resource["service.version"])
 	require.Equal(t, "test", r.resource["deployment.environment"])
