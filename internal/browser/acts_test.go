@@ -25,6 +25,8 @@ func TestActs(t *testing.T) {
 		{"cleaning", clean},
 		{"ending", drainAndObliterate},
 		{"single", actOnJobPage},
+		{"scheduling", makeRunEditRemoveScheduler},
+		{"flowing", followFlow},
 	}
 	for name, l := range map[string]look{"with script": {}, "without script": plain} {
 		t.Run(name, func(t *testing.T) {

@@ -3,10 +3,12 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,34 +29,53 @@ var axeSource = sync.OnceValues(func() (string, error) {
 	return string(source), err
 })
 
-// Every page that can be reached from the overview by links, and those that only a mistake leads to: the console is
-// silent, nothing is wider than a telephone, and the checker finds nothing to complain about, light and dark.
+// unlinked are pages that no link, or not the first of its kind, leads to.
+var unlinked = []string{
+	// mistakes
+	"/queues/no-such", "/queues/orders/jobs/no-such", "/queues/orders?state=no-such", "/operations/99", "/no-such-page",
+	"/queues/orders/schedulers/no-such", "/queues/orders?state=failed&page=9", "/?q=nothing-has-this-name", "/search?q=nonsense:1",
+	"/search?q=nothing-has-this-id", "/queues/orders?state=failed&q=error:nothing-says-so",
+	// what jobs have to show
+	"/queues/orders/jobs/1", "/queues/orders/jobs/an-id.that_is-long-0123456789abcdef0123456789abcdef", "/queues/orders/jobs/parent-1",
+	"/queues/orders/jobs/album", "/queues/orders/jobs/album?flow=below", "/queues/orders/jobs/album?flow=unprocessed",
+	"/search?q=error:410", "/search?q=1", "/?group=1&sort=failed",
+	// questions that forms lead to
+	"/queues/orders/retry?state=failed&all=1", "/queues/orders/promote?state=delayed&all=1", "/queues/orders/remove?state=failed&all=1",
+	"/queues/orders/remove?state=failed&id=1", "/queues/orders/jobs/1/remove", "/queues/orders/replay?state=waiting&all=1",
+}
+
+// Every page that can be reached from the overview by links, and those that only a mistake or a form leads to, in every
+// way: the console is silent, the checker finds nothing to complain about, light and dark, nothing is wider than a
+// telephone, and the keyboard or no script at all are enough. No page is left out, for the list of routes is walked.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	b := world(t)
-	p := b.tab(look{})
+	p, bare := b.tab(look{}), b.tab(plain)
 	p.openQueue("orders", "failed")
-	for _, path := range []string{ // what no link, or not the first of its kind, leads to
-		"/queues/no-such", "/queues/orders/jobs/no-such", "/queues/orders?state=no-such", "/operations/99", "/no-such-page",
-		"/queues/orders/jobs/1", "/queues/orders/jobs/an-id.that_is-long-0123456789abcdef0123456789abcdef", "/queues/orders/jobs/parent-1",
-		"/queues/orders/jobs/1/remove", "/queues/orders?state=failed&page=9", "/?q=nothing-has-this-name",
-	} {
-		t.Run(path, func(t *testing.T) { p.inspect(t, path) })
+	left := pageRoutes(t)
+	visit := func(path string) (links []string) {
+		t.Run(path, func(t *testing.T) { links = p.inspect(t, path); bare.t = t; bare.worksWithoutScript(path) })
+		where, _, _ := strings.Cut(path, "?")
+		maps.DeleteFunc(left, func(_ string, r *regexp.Regexp) bool { return r.MatchString(where) })
+		return links
 	}
-	unseen, seen := []string{"/"}, map[string]bool{}
+	var unseen []string
+	for _, path := range unlinked {
+		unseen = append(unseen, visit(path)...)
+	}
+	unseen, seen := append([]string{"/"}, unseen...), map[string]bool{}
 	for len(unseen) > 0 {
 		path := unseen[0]
 		unseen = unseen[1:]
 		if shape := shapeOf(path); !seen[shape] {
 			seen[shape] = true
-			t.Run(path, func(t *testing.T) { unseen = append(unseen, p.inspect(t, path)...) })
+			unseen = append(unseen, visit(path)...)
 		}
 	}
-	p.t = t
-	for _, must := range []string{
-		"/", "/queues/*?state=failed", "/queues/*?state=waiting-children", "/queues/*/jobs/*", "/queues/*/jobs", "/queues/*/clean",
-		"/queues/*/obliterate", "/operations", "/operations/*", "/alerts", "/runbooks/*", "/activity", "/workers", "/redis",
-	} {
+	p.t, bare.t = t, t
+	delete(left, "/login") // TestSignIn
+	require.Empty(t, slices.Sorted(maps.Keys(left)), "nobody has looked at these pages: link to them, or name their address above")
+	for _, must := range []string{"/queues/*?state=waiting-children", "/queues/*/obliterate", "/queues/*/schedulers/*/edit?back=", "/runbooks/*"} {
 		require.Contains(t, seen, must, "the way there is gone")
 	}
 }
@@ -68,16 +89,18 @@ func (p *tab) inspect(t *testing.T, path string) []string {
 	p.accessible("{}")
 	p.scheme("dark")
 	p.accessible(`{ runOnly: ['color-contrast', 'link-in-text-block'] }`) // the rest is the same in the dark
+	p.worksByKeyboard()
 	p.fits()
 	links := p.links()
 	p.expect("404") // where a mistake led
+	p.expect("422")
 	require.Empty(t, p.complaints(), "the console must be empty")
 	return links
 }
 
 var (
 	segments = regexp.MustCompile(`^/(queues|operations|runbooks|failures)/[^/]+`)
-	jobs     = regexp.MustCompile(`/jobs/[^/]+`)
+	jobs     = regexp.MustCompile(`/(jobs|schedulers)/[^/]+`)
 )
 
 // shapeOf is what pages of one kind have in common: the path without names, and the query without values, but for the
@@ -87,7 +110,7 @@ func shapeOf(path string) string {
 	if err != nil {
 		return path
 	}
-	shape := jobs.ReplaceAllString(segments.ReplaceAllString(u.Path, "/$1/*"), "/jobs/*")
+	shape := jobs.ReplaceAllString(segments.ReplaceAllString(u.Path, "/$1/*"), "/$1/*")
 	query := u.Query()
 	query.Del("order")
 	for key := range query {

@@ -35,6 +35,8 @@ func world(t *testing.T, flags ...string) *bullpen {
 	q.addMany(3, engine.JobOptions{Priority: 2})
 	q.addMany(4, engine.JobOptions{Delay: 26 * time.Hour})
 	q.orphans()
+	q.schedulers()
+	q.flow(30)
 
 	held := b.queue("a-queue.with-a-name-that-takes-more-room-than-there-is-on-a-telephone")
 	held.addMany(3, engine.JobOptions{})
