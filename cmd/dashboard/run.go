@@ -86,6 +86,9 @@ func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *serv
 	if err = s.buildMonitor(); err != nil {
 		return s, err
 	}
+	if err = s.exportCounts(); err != nil {
+		return s, err
+	}
 	if err = s.buildAlarm(); err != nil {
 		return s, err
 	}
