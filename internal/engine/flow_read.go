@@ -23,7 +23,7 @@ type FlowLimits struct {
 	Jobs int
 }
 
-// flowLooks is how many pending children a read of a flow may ask for failed ones among them.
+// flowLooks is how many pending children a read of a flow may look at for failed ones and parents among them.
 const flowLooks = 2000
 
 func (l FlowLimits) withDefaults() scripts.FlowLimits {

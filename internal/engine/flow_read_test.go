@@ -133,3 +133,18 @@ func TestFlowReadsWholeJobs(t *testing.T) {
 		t.Errorf("of a missing job: %v", err)
 	}
 }
+
+// TestFlowViewPrefersParents: of many pending children, those that wait for others are among the few that are read.
+func TestFlowViewPrefersParents(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	children := []FlowNode{{Queue: "q", Name: "mid", Options: JobOptions{ID: "mid"}, Children: []FlowNode{leaf("deep", JobOptions{})}}}
+	for i := range 60 {
+		children = append(children, leaf(fmt.Sprintf("leaf-%d", i), JobOptions{Delay: time.Hour}))
+	}
+	addFlow(t, q, family(children...))
+	v, err := q.FlowView(t.Context(), "root", FlowLimits{Children: 3})
+	if err != nil || len(v.Children) != 3 || v.Children[0].ID != "mid" || !v.Children[0].Children[0].Blocking {
+		t.Errorf("read %v, %v", outline(v, ""), err)
+	}
+}

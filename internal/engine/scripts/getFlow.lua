@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  meta of the queue
 -- ARGV     legacy pause, id, levels (1 = the job alone), children per job and kind, jobs in all, pending children that
---          may be looked at for failed ones
+--          may be looked at for those that come first
 --
 -- Reply    for each job, parents before their children: place of its parent in this list (from 1, 0 = none), how that
 --          one sees it (unprocessed, failed, ignored, processed, "" = none), base of its queue, its state, counts of its
@@ -38,14 +38,17 @@ local function firstOf(hash)
   return keys
 end
 
--- pendingChildren returns the first pending children of a job, those that have failed before the others.
+-- pendingChildren returns the first pending children of a job: those that have failed, then those that wait for children
+-- of their own, then the others.
 local function pendingChildren(jobKey)
-  local failed, others = {}, {}
+  local failed, parents, others = {}, {}, {}
   for _, key in ipairs(some("SSCAN", jobKey .. ":dependencies", 0, "COUNT", math.max(looks, perKind))[2] or {}) do
     local queue, id = splitKey(key)
     looks = looks - 1
     if looks >= 0 and queue and call("ZSCORE", queue .. "failed", id) then
       failed[#failed + 1] = key
+    elseif looks >= 0 and queue and #parents < perKind and call("ZSCORE", queue .. "waiting-children", id) then
+      parents[#parents + 1] = key
     elseif #others < perKind then
       others[#others + 1] = key
     end
@@ -53,8 +56,10 @@ local function pendingChildren(jobKey)
       break
     end
   end
-  for _, key in ipairs(others) do
-    failed[#failed + 1] = key
+  for _, list in ipairs({parents, others}) do
+    for _, key in ipairs(list) do
+      failed[#failed + 1] = key
+    end
   end
   return failed
 end
