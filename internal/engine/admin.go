@@ -221,6 +221,23 @@ func (q *Queue) Settings(ctx context.Context) (Settings, error) {
 	}, nil
 }
 
+// IsMaxed reports whether as many jobs are active as the global concurrency allows (lifecycle 4.1).
+func (q *Queue) IsMaxed(ctx context.Context) (bool, error) {
+	var most *redis.StringCmd
+	var active *redis.IntCmd
+	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		most, active = p.HGet(ctx, q.Meta(), "concurrency"), p.LLen(ctx, q.Active())
+		return nil
+	})
+	switch {
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read whether %s is maxed: %w", q.Name, err)
+	}
+	return active.Val() >= fieldInt(most.Val()), nil
+}
+
 // TrimEvents cuts the event stream to about its newest n entries.
 func (q *Queue) TrimEvents(ctx context.Context, n int64) error {
 	if err := q.client.XTrimMaxLenApprox(ctx, q.Events(), n, 0).Err(); err != nil {

@@ -111,6 +111,16 @@ func (q *Queue) CountPriority(ctx context.Context, priority int) (n int64, err e
 	return n, nil
 }
 
+// CountDue returns how many delayed jobs become ready before a time (lifecycle 9).
+func (q *Queue) CountDue(ctx context.Context, before time.Time) (int64, error) {
+	last := strconv.FormatInt(before.UnixMilli()*4096-1, 10)
+	n, err := q.client.ZCount(ctx, q.Delayed(), "-inf", last).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count due jobs of %s: %w", q.Name, err)
+	}
+	return n, nil
+}
+
 // Due returns when a delayed job becomes ready, the zero time if it is not delayed.
 func (q *Queue) Due(ctx context.Context, id string) (time.Time, error) {
 	score, err := q.client.ZScore(ctx, q.Delayed(), id).Result()

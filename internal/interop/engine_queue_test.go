@@ -127,6 +127,21 @@ func count(ctx context.Context, c call) (any, error) {
 	return n[keys.Waiting] + n[keys.Delayed] + n[keys.Prioritized] + n[keys.WaitingChildren], err
 }
 
+// settings are the meta hash as the driver shows it.
+func settings(ctx context.Context, c call) (any, error) {
+	s, err := c.q.Settings(ctx)
+	v := map[string]any{"paused": s.Paused}
+	for name, n := range map[string]int64{
+		"concurrency": s.Concurrency, "max": int64(s.Limiter.Max), "duration": s.Limiter.Duration.Milliseconds(),
+		"maxLenEvents": s.MaxEvents,
+	} {
+		if n > 0 {
+			v[name] = n
+		}
+	}
+	return v, err
+}
+
 func countsPerPriority(ctx context.Context, c call) (any, error) {
 	counts := map[int]int64{}
 	for _, p := range c.Priorities {

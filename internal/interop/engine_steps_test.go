@@ -39,14 +39,19 @@ func init() { //nolint:gochecknoinits // the steps that run others would make th
 		"process":         func(ctx context.Context, c call) (any, error) { return c.process(ctx) },
 		"stalled":         stalled,
 		"isPaused":        func(ctx context.Context, c call) (any, error) { return c.q.IsPaused(ctx) },
-		"state":           func(ctx context.Context, c call) (any, error) { return c.q.State(ctx, c.Job) },
-		"finished":        finished,
-		"job":             jobView,
-		"counts":          func(ctx context.Context, c call) (any, error) { return c.q.Counts(ctx) },
-		"count":           count,
-		"ranges":          ranges,
-		"jobs":            ranges,
-		"retryJobs":       retryJobs,
+		"isMaxed":         func(ctx context.Context, c call) (any, error) { return c.q.IsMaxed(ctx) },
+		"meta":            settings,
+		"countDue": func(ctx context.Context, c call) (any, error) {
+			return c.q.CountDue(ctx, epoch.Add(ms(c.Delay)))
+		},
+		"state":     func(ctx context.Context, c call) (any, error) { return c.q.State(ctx, c.Job) },
+		"finished":  finished,
+		"job":       jobView,
+		"counts":    func(ctx context.Context, c call) (any, error) { return c.q.Counts(ctx) },
+		"count":     count,
+		"ranges":    ranges,
+		"jobs":      ranges,
+		"retryJobs": retryJobs,
 		"log": func(ctx context.Context, c call) (any, error) {
 			return c.q.AddLog(ctx, c.Job, c.Row, c.keepLogs(ctx))
 		},

@@ -55,7 +55,7 @@ export const peer = {
       prefix: a.prefix ?? 'bull',
       lastEventId: '0-0',
     });
-    for (const event of ['added', 'active', 'completed', 'failed', 'retries-exhausted', 'stalled', 'waiting', 'delayed']) {
+    for (const event of ['added', 'active', 'completed', 'failed', 'retries-exhausted', 'stalled', 'waiting', 'delayed', 'progress']) {
       listener.on(event, ({ jobId, ...rest }) => s.events.push([event, jobId, rest]));
     }
     listener.on('error', err => s.errors.push(err.message));
@@ -75,6 +75,25 @@ export const peer = {
     for (const l of state(side).listeners.values()) await l.close();
     state(side).listeners.clear();
   },
+
+  // addAndWait adds a job and waits for its end as a producer does.
+  addAndWait: async (side, a) => {
+    const events = new side.lib.QueueEvents(a.queue ?? 'q', {
+      connection: side.connection.duplicate(),
+      prefix: a.prefix ?? 'bull',
+    });
+    events.on('error', err => state(side).errors.push(err.message));
+    try {
+      await events.waitUntilReady();
+      const job = await side.queue(a).add(a.name, a.data, a.opts);
+      return await job.waitUntilFinished(events, 60000).then(value => ({ value }), err => ({ failed: err.message }));
+    } finally {
+      await events.close();
+    }
+  },
+  progress: side => state(side).events.filter(([event]) => event === 'progress').map(([, , { data }]) => data),
+  // workers are the names of the workers that the package finds.
+  workers: async (side, a) => (await side.queue(a).getWorkers()).map(w => w.rawname).sort(),
 
   // examine tells how jobs stand, as their producer would see it.
   examine: async (side, a) => {

@@ -201,6 +201,10 @@ export const steps = {
   // the queue
   pause: (side, a) => side.queue(a).pause(),
   resume: (side, a) => side.queue(a).resume(),
+  isMaxed: (side, a) => side.queue(a).isMaxed(),
+  meta: (side, a) => side.queue(a).getMeta(),
+  // delay counts from the beginning of the scenario.
+  countDue: (side, a) => side.queue(a).getDelayedCount(1700000000000 + a.delay),
   isPaused: (side, a) => side.queue(a).isPaused(),
   rateLimit: (side, a) => side.queue(a).rateLimit(a.duration),
   removeRateLimit: (side, a) => void side.queue(a).removeRateLimitKey(),
