@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"bullpen/internal/engine/keys"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -94,21 +96,20 @@ func TestDeletedHashes(t *testing.T) {
 	f := newFaulty(t)
 	f.worker("w1", time.Now)
 	var gone []string
-	for i, p := range []plan{
-		{name: "slow", data: `{"ms":300}`},
-		{name: "slow", data: `{"ms":300}`, opts: `{"attempts":2}`},
-		{name: "ok", data: `{}`, opts: `{"delay":400}`},
-		{name: "flaky", data: `{"failures":1}`, opts: `{"attempts":2,"backoff":{"type":"fixed","delay":400}}`},
+	for i, tt := range []struct {
+		name, data, opts string
+		state            keys.State
+	}{
+		{"slow", `{"ms":3000}`, "", keys.Active},
+		{"slow", `{"ms":3000}`, `{"attempts":2}`, keys.Active},
+		{"ok", `{}`, `{"delay":3000}`, keys.Delayed},
+		{"flaky", `{"failures":1}`, `{"attempts":2,"backoff":{"type":"fixed","delay":3000}}`, keys.Delayed},
 	} {
 		id := fmt.Sprint("gone-", i)
-		f.addJob(id, p.name, p.data, p.opts)
-		gone = append(gone, id)
-	}
-	require.Eventually(t, func() bool {
-		return f.direct.LLen(t.Context(), f.q.Active()).Val() == 2 && f.direct.ZCard(t.Context(), f.q.Delayed()).Val() == 2
-	}, patience, 5*time.Millisecond)
-	for _, id := range gone {
+		f.addJob(id, tt.name, tt.data, tt.opts)
+		f.awaitState(id, tt.state)
 		require.NoError(t, f.direct.Del(t.Context(), f.q.JobKey(id)).Err())
+		gone = append(gone, id)
 	}
 	for range 20 {
 		f.addSound()

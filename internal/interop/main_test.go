@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -24,6 +25,13 @@ const workerEnv = "BULLPEN_INTEROP_WORKER"
 func TestMain(m *testing.M) {
 	if text := os.Getenv(workerEnv); text != "" {
 		os.Exit(workerMain(text))
+	}
+	flag.Parse()
+	// Faults, schedulers and listeners wait most of their time, so more of them go at once than there are cores.
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set("6"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
