@@ -71,6 +71,20 @@ func TestGarbageInKeys(t *testing.T) {
 		"parent that never was":  {{"HSET", "sound-1", "parentKey", "bull:nowhere:1", "parent", `{"id":"1","queueKey":"bull:nowhere"}`}},
 		"dedup of another":       {{"HSET", "sound-1", "deid", "d"}, {"SET", "de:d", "sound-2"}},
 		"dedup is a list":        {{"HSET", "sound-1", "deid", "d"}, {"RPUSH", "de:d", "x"}},
+		"what follows is junk": {
+			{"HSET", "sound-1", "deid", "d"},
+			{"SET", "de:d", "sound-1"},
+			{"HSET", "dn:d", "name", "n", "data", "{", "opts", `{"delay":"soon","priority":"nan","de":7}`, "jid", "next"},
+		},
+		"parent is a text":    {{"HSET", "sound-1", "parentKey", "bull:q:p", "parent", `{"id":"p","queueKey":"bull:q","fpof":true}`}, {"SET", "p", "x"}},
+		"values are a text":   {{"SET", "sound-1:processed", "x"}, {"SET", "sound-1:failed", "x"}, {"SET", "sound-1:unsuccessful", "x"}},
+		"minutes are a text":  {{"SET", "metrics:completed", "x"}, {"SET", "metrics:failed:data", "x"}},
+		"schedulers are junk": {{"ZADD", "repeat", "inf", "nobody", "-5", "odd"}, {"SET", "repeat:odd", "x"}, {"HSET", "sound-1", "rjk", "odd"}},
+		"scheduler is junk": {
+			{"ZADD", "repeat", "1", "tick"},
+			{"HSET", "sound-1", "rjk", "tick"},
+			{"HSET", "repeat:tick", "ic", "many", "every", "soon", "pattern", "{", "tz", "Nowhere/At All", "data", "{", "opts", "["},
+		},
 	}
 	for name, commands := range damage {
 		t.Run(name, func(t *testing.T) {
