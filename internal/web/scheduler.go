@@ -61,8 +61,11 @@ func (s *Server) schedulerPage(ctx context.Context, r viewRequest) (view, error)
 		},
 		State: schedulerLook(f, r), Key: key, Badges: schedulerBadges(f, r.now),
 		Firings: s.firings(r, f), Facts: s.schedulerFacts(r, q, f),
-		Template: []templates.Payload{s.templatePayload("p-data", "Data of its jobs", f.Data), s.templatePayload("p-opts", "Options of its jobs", f.PublicOptions())},
-		Raw:      s.rawRecord(f), RawKey: jsonview.Visible(q.Key("repeat:" + f.ID)),
+		Template: []templates.Payload{
+			s.templatePayload("p-data", "Data of its jobs", "None: its jobs get {}.", f.Data),
+			s.templatePayload("p-opts", "Options of its jobs", "None.", f.PublicOptions()),
+		},
+		Raw: s.rawRecord(f), RawKey: jsonview.Visible(q.Key("repeat:" + f.ID)),
 	}
 	v.Finding, v.Say = s.schedulerFinding(r, q, f)
 	for _, a := range s.schedulerActs(r, q, f, false) {
@@ -171,8 +174,8 @@ func countWords(f scheduled) string {
 }
 
 // templatePayload shows a JSON text of a scheduler's template, masked like the data of jobs.
-func (s *Server) templatePayload(id, title string, raw json.RawMessage) templates.Payload {
-	p := templates.Payload{ID: id, Title: title, None: "None: its jobs get {}."}
+func (s *Server) templatePayload(id, title, none string, raw json.RawMessage) templates.Payload {
+	p := templates.Payload{ID: id, Title: title, None: none}
 	if len(raw) == 0 || string(raw) == "{}" {
 		return p
 	}

@@ -214,7 +214,7 @@ func (s *Server) schedulerRow(r viewRequest, q *monitor.Queue, f scheduled) temp
 	if size := len(f.Data); size > templateShown {
 		row.Away = "It has " + words.Bytes(int64(size)) + "."
 	} else {
-		row.Template = s.templatePayload("p-data", "Data", f.Data)
+		row.Template = s.templatePayload("p-data", "Data", "None: its jobs get {}.", f.Data)
 	}
 	return row
 }
