@@ -73,9 +73,9 @@ type Notifier struct {
 	record record
 	http   *http.Client
 
-	told     told // as far as this process knows; nil unless it is its turn
-	unsaved  told // told, but not noted because Redis did not answer
-	lost     time.Time
+	told     told      // as far as this process knows; nil unless it is its turn
+	unsaved  told      // told, but not noted because Redis did not answer
+	contact  time.Time // since when Redis answers every time; zero while it does not
 	failures map[group]failure
 
 	cancel context.CancelFunc
@@ -195,12 +195,16 @@ func (n *Notifier) step(ctx context.Context) {
 // hold reports whether it is this process's turn. When Redis does not answer, it is if it was: nobody else can take it,
 // and that Redis is away has to be told.
 func (n *Notifier) hold(ctx context.Context) bool {
-	now := n.o.Clock()
-	// Whoever had the turn before Redis went away comes first: it alone knows what it told meanwhile.
-	t, mine, err := n.record.hold(ctx, now.Sub(n.lost) > n.o.pace.lease)
+	// Whoever had the turn before Redis went away comes first: it alone knows what it told meanwhile. So the turn of
+	// another one is only taken by who saw Redis for long enough.
+	seen := !n.contact.IsZero() && n.o.Clock().Sub(n.contact) > n.o.pace.lease
+	t, mine, err := n.record.hold(ctx, seen)
 	if err != nil {
-		n.lost = now
+		n.contact = time.Time{}
 		return n.told != nil && ctx.Err() == nil
+	}
+	if n.contact.IsZero() {
+		n.contact = n.o.Clock()
 	}
 	n.told = nil
 	if mine {

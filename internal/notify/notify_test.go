@@ -161,9 +161,13 @@ func quick() pace {
 }
 
 // start runs a notifier until the test ends.
-func start(t *testing.T, c redis.UniversalClient, alias string, r *rules, url string) *Notifier {
+func start(t *testing.T, c redis.UniversalClient, alias string, r *rules, url string, change ...func(*pace)) *Notifier {
 	t.Helper()
-	n, err := New(Options{URL: url, Alerts: r.now, Client: c, Alias: alias, Base: "https://bullpen.example", ReadOnly: c == nil, pace: quick()})
+	p := quick()
+	for _, c := range change {
+		c(&p)
+	}
+	n, err := New(Options{URL: url, Alerts: r.now, Client: c, Alias: alias, Base: "https://bullpen.example", ReadOnly: c == nil, pace: p})
 	require.NoError(t, err)
 	n.Start()
 	t.Cleanup(n.Stop)
@@ -376,14 +380,15 @@ func TestRedisAway(t *testing.T) {
 	server := testredis.Start(t)
 	r, to := newRules(), newReceiver(t)
 	r.set(noWorkers, alerts.Critical, alerting.Firing, "mail")
-	sender := start(t, server.Client(t), "a", r, to.URL)
+	lasting := func(p *pace) { p.lease = 3 * time.Second } // long enough for a busy machine
+	sender := start(t, server.Client(t), "a", r, to.URL, lasting)
 	eventually(t, "it is told", func() bool { return len(to.got()) == 1 })
-	other := start(t, server.Client(t), "a", r, to.URL)
+	other := start(t, server.Client(t), "a", r, to.URL, lasting)
 
 	server.Kill()
 	r.set(noWorkers, alerts.Critical, alerting.Inactive)
 	r.set(redisDown, alerts.Critical, alerting.Pending, "")
-	time.Sleep(2 * quick().lease) // its turn is over by any clock
+	time.Sleep(3 * time.Second) // its turn is over by any clock
 	r.set(redisDown, alerts.Critical, alerting.Firing, "")
 	eventually(t, "that Redis is away is told", func() bool { return len(to.got()) == 2 })
 	server.Restart(t)
