@@ -11,6 +11,7 @@ import (
 // the other one of BullMQ and the engine, and requires the same outcome as from BullMQ alone: what one of them leaves
 // behind is what the other goes on with. Each scenario is played twice, so that every step is done by both.
 func TestMixedFeatures(t *testing.T) {
+	t.Parallel()
 	scenarios, err := loadScenarios()
 	require.NoError(t, err)
 	l := newLane(t, true)
