@@ -86,7 +86,7 @@ func change(before, after string) string {
 	if strings.Contains(before+after, "\n") || len(before)+len(after) > 200 {
 		return "changed"
 	}
-	return cmp.Or(before, "empty") + " → " + cmp.Or(after, "empty")
+	return jsonview.Visible(cmp.Or(before, "empty") + " → " + cmp.Or(after, "empty"))
 }
 
 // schedulerInput is the input for an option as the engine names it.
