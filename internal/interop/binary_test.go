@@ -64,6 +64,12 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
+// awaitRunning waits until n jobs are with the server: one may be active before.
+func (w *world) awaitRunning(g *gate, n int) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("%d jobs run", n), func() bool { return g.tally.running() == n })
+}
+
 func (w *world) awaitCounts(state string, n int) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%d jobs are %s", n, state), func() bool { return w.counts()[state] == n })
@@ -82,7 +88,7 @@ func TestBinaryKilledInMidJob(t *testing.T) {
 	g := newGate(t)
 	ids := w.addPlain(5)
 	first := startBinary(w, "first", g.URL, "10s")
-	w.awaitCounts("active", 3)
+	w.awaitRunning(g, 3)
 	first.Kill()
 	close(g.open)
 	startBinary(w, "second", g.URL, "10s")
@@ -105,7 +111,7 @@ func TestBinaryTerminated(t *testing.T) {
 	g := newGate(t)
 	w.addPlain(5)
 	b := startBinary(w, "only", g.URL, "20s")
-	w.awaitCounts("active", 3)
+	w.awaitRunning(g, 3)
 	b.Signal(syscall.SIGTERM)
 	time.AfterFunc(500*time.Millisecond, func() { close(g.open) })
 	require.Zero(t, b.Exit())
@@ -121,7 +127,7 @@ func TestBinaryOutOfGrace(t *testing.T) {
 	g := newGate(t)
 	ids := w.addPlain(1)
 	b := startBinary(w, "only", g.URL, "300ms")
-	w.awaitCounts("active", 1)
+	w.awaitRunning(g, 1)
 	require.Equal(t, 1, b.Terminate())
 	require.Contains(t, b.Said(), ids[0])
 	j, err := w.q.Job(t.Context(), ids[0])

@@ -156,6 +156,13 @@ func (y *tally) begin(id string) (n int, end func()) {
 	}
 }
 
+// running counts the runs that have begun and not ended.
+func (y *tally) running() int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return len(y.now)
+}
+
 // plan is one kind of job of the end-to-end tests.
 type plan struct {
 	name string          // what the worker is asked to do
