@@ -61,7 +61,7 @@ func TestExpositionIsThatOfTheLibrary(t *testing.T) {
 	for name, accept := range map[string]string{"text": "", "OpenMetrics": openMetrics} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			format := expfmt.NegotiateIncludingOpenMetrics(http.Header{"Accept": {accept}})
+			format := negotiate(http.Header{"Accept": {accept}})
 			var want, got bytes.Buffer
 			library := expfmt.NewEncoder(&want, format)
 			for _, f := range families {
@@ -131,7 +131,7 @@ func TestScrapesAtOnce(t *testing.T) {
 	m, _ := newTest(Options{}, snapshot(queue("mail")))
 	h := m.Handler("").(*scrapes)
 	under := &answer{done: make(chan struct{})}
-	h.answers[wanted{expfmt.NegotiateIncludingOpenMetrics(nil), false}] = under
+	h.answers[wanted{negotiate(nil), false}] = under
 	var all sync.WaitGroup
 	for range maxScrapes {
 		all.Go(func() {

@@ -42,7 +42,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Too many scrapes at once. Try again later.", http.StatusServiceUnavailable)
 		return
 	}
-	want := wanted{expfmt.NegotiateIncludingOpenMetrics(r.Header), takesGzip(r.Header)}
+	want := wanted{negotiate(r.Header), takesGzip(r.Header)}
 	switch want.format.FormatType() {
 	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
 	default:
@@ -104,6 +104,11 @@ func (m *Metrics) render(want wanted) ([]byte, error) {
 	}
 	err = z.Close()
 	return body.Bytes(), err
+}
+
+// negotiate chooses the format of an answer.
+func negotiate(h http.Header) expfmt.Format {
+	return expfmt.NegotiateAccept(h, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 }
 
 // takesGzip reports whether a request accepts an answer in gzip.
