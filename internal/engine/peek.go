@@ -26,13 +26,14 @@ type Peek struct {
 	Sizes map[string]int64
 }
 
-// Peek reads one job in one round trip, of each field at most limit bytes. ErrJobNotFound if it has no hash and is in no
+// Peek reads one job in one round trip, of each field at most limit bytes. Data and results that are longer are left out,
+// unless long: then they are begun as well, for which Redis copies all of them. ErrJobNotFound if it has no hash and is in no
 // state; a job that is listed without a hash has no Fields.
-func (q *Queue) Peek(ctx context.Context, id string, limit int) (*Peek, error) {
+func (q *Queue) Peek(ctx context.Context, id string, limit int, long bool) (*Peek, error) {
 	if keys.Reserved(id) {
 		return nil, fmt.Errorf("job %s: %w", id, ErrJobNotFound)
 	}
-	found, err := q.runner.Peek(ctx, q.target, id, limit)
+	found, err := q.runner.Peek(ctx, q.target, id, limit, long)
 	if err != nil {
 		return nil, fmt.Errorf("read job %s: %w", id, err)
 	}

@@ -24,7 +24,7 @@ func TestPeekCutsPayloads(t *testing.T) {
 	_, err = job.Log(ctx, "one")
 	require.NoError(t, err)
 
-	p, err := q.Peek(ctx, job.ID, 100)
+	p, err := q.Peek(ctx, job.ID, 100, true)
 	require.NoError(t, err)
 	require.Equal(t, keys.Delayed, p.State)
 	require.Len(t, p.Data, 100)
@@ -33,13 +33,18 @@ func TestPeekCutsPayloads(t *testing.T) {
 	require.EqualValues(t, 1, p.Logs)
 	require.WithinDuration(t, time.Now().Add(time.Hour), p.Due, time.Minute)
 	require.Negative(t, p.Locked)
+	p, err = q.Peek(ctx, job.ID, 100, false)
+	require.NoError(t, err)
+	require.Empty(t, p.Fields["data"], "a long payload is left out")
+	require.EqualValues(t, 2<<20+8, p.Sizes["data"])
+	require.NoError(t, p.Fault())
 
 	for _, id := range []string{"nothing", "meta", "wait"} {
-		_, err = q.Peek(ctx, id, 100)
+		_, err = q.Peek(ctx, id, 100, true)
 		require.ErrorIs(t, err, engine.ErrJobNotFound, id)
 	}
 	client.Del(ctx, q.Queue.Job(job.ID))
-	p, err = q.Peek(ctx, job.ID, 100)
+	p, err = q.Peek(ctx, job.ID, 100, true)
 	require.NoError(t, err, "a listed job without a hash is still shown")
 	require.Empty(t, p.Fields)
 }

@@ -26,7 +26,7 @@ import (
 const clientName = "judge"
 
 // patience bounds every wait.
-const patience = 3 * time.Minute
+const patience = 15 * time.Minute
 
 // world is a Redis with something in it, and the program that looks at it.
 type world struct {

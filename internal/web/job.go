@@ -55,7 +55,7 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 	if s.mayAct(r, q) {
 		v.Acts, v.Links = s.jobActs(r, q, j)
 	}
-	return view{
+	out := view{
 		title: v.Name + " " + v.ID + ", " + strings.ToLower(look.Label), nav: "/", content: templates.JobView(v),
 		live: []region{
 			{"head", templates.JobHead(v)},
@@ -64,10 +64,14 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 			{"flow", templates.JobFlow(v.Flow)},
 			{"logs", templates.JobLogs(v.Logs)},
 			{"steps", templates.JobSteps(v)},
-			{"payloads", templates.JobPayloads(v.Payloads)},
 			{"facts", templates.JobFacts(v)},
 		},
-	}, nil
+	}
+	// What was opened although it is long stays as it was opened: it is not read again and again.
+	if r.query.Get("open") == "" || max(j.Sizes["data"], j.Sizes["returnvalue"]) <= openLimit {
+		out.live = append(out.live, region{"payloads", templates.JobPayloads(v.Payloads)})
+	}
+	return out, nil
 }
 
 // peek reads a job for its page, or says in words why there is none.
@@ -76,11 +80,11 @@ func (s *Server) peek(ctx context.Context, r viewRequest, q *monitor.Queue, id s
 	if err != nil {
 		return nil, err
 	}
-	limit := peekLimit
+	limit, long := peekLimit, false
 	if r.query.Get("open") != "" {
-		limit = openLimit
+		limit, long = openLimit, !r.stream
 	}
-	j, err := queue.Peek(ctx, id, limit)
+	j, err := queue.Peek(ctx, id, limit, long)
 	if errors.Is(err, engine.ErrJobNotFound) {
 		p := problem(http.StatusNotFound, "No job "+jsonview.Visible(id)+" in "+jsonview.Visible(q.Name),
 			"It may have been removed, or retention dropped it: %s. Ids are case-sensitive.", retentionWords(s.o.Monitor.Policy(q.Queue)))

@@ -34,7 +34,7 @@ func (s *Server) open(ctx context.Context, c *Call) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	j, err := q.Peek(ctx, id, openLimit)
+	j, err := q.Peek(ctx, id, openLimit, false)
 	if err != nil {
 		return opened{}, err
 	}

@@ -1,14 +1,15 @@
 -- Reads one job as a page shows it: where it is, and every field cut to a length (lifecycle 2, 9). Reads only.
 --
 -- KEYS[1]  meta of the queue
--- ARGV     legacy pause, id, bytes kept of each field
+-- ARGV     legacy pause, id, bytes kept of each field, begin payloads that are longer too (1/0)
 --
 -- Reply    state; ms left of its lock (-2 no lock); score in the state's sorted set or ""; number of log rows; counts
---          of its children: unfinished, completed, failures ignored, failed; then field, length and beginning of each
+--          of its children: unfinished, completed, failures ignored, failed; then field, length and beginning of each;
+--          to begin a long payload takes a copy of all of it, so it is left out unless asked for
 
 -- include: state
 
-local id, limit = text(), number()
+local id, limit, long = text(), number(), flag()
 local key = base .. id
 local state = stateOf(base, id)
 
@@ -32,9 +33,11 @@ if names.err then
   return reply
 end
 for _, name in ipairs(names) do
-  local value = call("HGET", key, name)
+  local length = call("HSTRLEN", key, name)
+  local left = length > limit and not long and (name == "data" or name == "returnvalue")
+  local value = left and "" or call("HGET", key, name)
   reply[#reply + 1] = name
-  reply[#reply + 1] = #value
+  reply[#reply + 1] = length
   reply[#reply + 1] = string.sub(value, 1, limit)
 end
 return reply

@@ -23,9 +23,10 @@ type Peeked struct {
 // peekCells is how many values stand before the fields.
 const peekCells = 8
 
-// Peek reads one job, of each field at most limit bytes. A job without a hash has no fields.
-func (r *Runner) Peek(ctx context.Context, t Target, id string, limit int) (*Peeked, error) {
-	reply, err := r.read(ctx, "getJob", t, args(id, limit))
+// Peek reads one job, of each field at most limit bytes, and nothing of a longer payload unless long. A job without a hash
+// has no fields.
+func (r *Runner) Peek(ctx context.Context, t Target, id string, limit int, long bool) (*Peeked, error) {
+	reply, err := r.read(ctx, "getJob", t, args(id, limit, long))
 	if err != nil {
 		return nil, err
 	}

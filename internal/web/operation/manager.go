@@ -15,8 +15,8 @@ const (
 	minBatch = 1
 	// firstBatch is the size of the first one, when nobody knows yet what a job costs.
 	firstBatch = 10
-	// target is how long one batch may keep Redis busy.
-	target = 5 * time.Millisecond
+	// target is how long one batch may keep Redis busy. Others wait that long at most, and sometimes twice.
+	target = 3 * time.Millisecond
 	// kept is how many ended operations are remembered.
 	kept = 200
 	// atOnce is how many operations run at the same time; others queue.

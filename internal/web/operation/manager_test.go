@@ -181,7 +181,7 @@ func TestPaceJoinsSpans(t *testing.T) {
 func TestBatchSizeFollowsTime(t *testing.T) {
 	require.Equal(t, 200, next(100, time.Microsecond), "at most doubles")
 	require.Equal(t, 50, next(100, time.Second), "at least halves")
-	require.Equal(t, maxBatch, next(900, time.Millisecond))
+	require.Equal(t, maxBatch, next(900, target/2))
 	require.Equal(t, minBatch, next(minBatch, time.Second))
-	require.Equal(t, 100, next(100, 5*time.Millisecond))
+	require.Equal(t, 100, next(100, target))
 }
