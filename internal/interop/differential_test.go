@@ -14,7 +14,7 @@ import (
 )
 
 // fewestScenarios is how many the suite promises to have.
-const fewestScenarios = 900
+const fewestScenarios = 950
 
 // TestScenarios compares the engine, and BullMQ 5.81.5, with BullMQ 6.7.0 after each scenario.
 func TestScenarios(t *testing.T) {
