@@ -58,7 +58,9 @@ func TestDeadLetterAndFailureAreOne(t *testing.T) {
 	added := 0
 	for i := range kills {
 		s := f.start()
-		added += len(f.add(120, engine.JobOptions{}))
+		if f.count(keys.Waiting) < 120 { // a busy machine kills faster than it works
+			added += len(f.add(120, engine.JobOptions{}))
+		}
 		before := f.count(keys.Failed)
 		eventually(t, "jobs fail", func() bool { return f.count(keys.Failed) > before })
 		time.Sleep(rand.N(25 * time.Millisecond)) // the point of its path at which it dies
