@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	_ "time/tzdata" // schedules and readers name zones that the machine may not know
 
 	"bullpen/internal/config"
 )
