@@ -209,10 +209,13 @@ func (f *faulty) settleWithout(ids []string) {
 	}
 	var d dump
 	open := func() (left []string) {
-		d, _ = takeDump(f.t.Context(), f.direct)
+		var err error
+		if d, err = takeDump(f.t.Context(), f.direct); err != nil {
+			return []string{err.Error()} // such as a lock that was a list and is a text now
+		}
 		where, have := places(d, f.q.Base()), hashes(d, f.q.Base())
 		for _, id := range slices.Concat(slices.Sorted(maps.Keys(f.by)), ids) {
-			if len(where[id]) == 0 && have[id] {
+			if len(where[id]) == 0 && (have[id] || !slices.Contains(ids, id)) {
 				left = append(left, id+" was on its way") // a dump is not of one moment
 			}
 		}
