@@ -29,6 +29,11 @@ func TestSignIn(t *testing.T) {
 			p.at("/login?back=")
 			p.sees("Sign in to Bullpen")
 			require.NotContains(t, p.text(), "mail")
+			if !l.plain {
+				p.accessible("{}")
+				p.scheme("dark")
+				p.accessible("{}")
+			}
 			require.True(t, must[bool](p, "document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out")
 			p.fill("name", "vic")
 			p.fill("password", "wrong")

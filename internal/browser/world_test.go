@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bullpen/internal/engine"
+	"bullpen/internal/engine/keys"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,11 @@ import (
 // long names, logs, progress, a missing record, a paused queue, operations that ended.
 func world(t *testing.T, flags ...string) *bullpen {
 	t.Helper()
-	b := serve(t, "queues:\n  orders: {policy: {attempts: 3, concurrency: 4, limiter: {max: 50, duration: 1s}, dead_letter: orders-dead-letter}}\n", flags...)
+	b := serve(t, fmt.Sprintf(`queues:
+  orders: {policy: {attempts: 3, concurrency: 4, limiter: {max: 50, duration: 1s}, dead_letter: orders-dead-letter}}
+  hooks: {policy: {attempts: 1, dead_letter: hooks-dead-letter}, worker: {http: {url: %q}}}
+`, newEndpoint(t, refuse("no such hook")).URL), flags...)
+	b.queue("hooks").addMany(2, engine.JobOptions{})
 	q := b.queue("orders")
 	q.addMany(12, engine.JobOptions{Attempts: 1})
 	q.add("a-name-that-is-much-longer-than-names-of-jobs-are-in-practice-and-has-no-place-to-break", map[string]any{
@@ -43,6 +48,7 @@ func world(t *testing.T, flags ...string) *bullpen {
 	require.NoError(t, held.Pause(t.Context()))
 	b.post("/queues/"+held.Name+"/drain", map[string]any{"confirm": "yes"})
 	held.addMany(3, engine.JobOptions{})
+	b.queue("hooks-dead-letter").holds(keys.Waiting, 2)
 	return b
 }
 
