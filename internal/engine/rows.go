@@ -12,8 +12,8 @@ import (
 // Row is one line of a list: named fields only, never the payload.
 type Row struct {
 	ID              string
-	Missing         bool // the id is listed but its hash is gone
-	Name            string
+	Missing         bool   // the id is listed but its hash is gone
+	Name            string // like all texts here, its first 1,000 bytes
 	Timestamp       time.Time
 	ProcessedOn     time.Time // zero when absent, as below
 	FinishedOn      time.Time

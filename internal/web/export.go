@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -186,7 +187,7 @@ func (s *Server) asJSON(raw []byte) json.RawMessage {
 		raw = jsonview.Redact(raw, s.o.Mask)
 	}
 	if json.Valid(raw) {
-		return raw
+		return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	quoted, err := json.Marshal(string(raw))
 	if err != nil {

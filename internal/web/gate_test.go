@@ -25,7 +25,7 @@ func writes(b *bench, id string) []string {
 		if r.Method != http.MethodPost {
 			b.t.Fatalf("%s %s: writes are POSTs", r.Method, r.Path)
 		}
-		out = append(out, strings.NewReplacer(":queue", "email", ":id", id, ":op", "1", ":group", "1", ":scheduler", "nightly").Replace(r.Path))
+		out = append(out, FillIn(b.t, r.Path, id))
 	}
 	require.Greater(b.t, len(out), 20)
 	return out
@@ -41,6 +41,11 @@ func TestEveryWritePassesTheGate(t *testing.T) {
 	}{
 		{"viewer", func(o *Options) { o.Auth = fixed{Identity{Name: "vic", Role: Viewer}} }, func(*http.Request) {}},
 		{"operator of other queues", func(o *Options) { o.Auth = fixed{Identity{Name: "oz", Role: Admin, Queues: []string{"video-*"}}} }, func(*http.Request) {}},
+		{"viewer's token, which needs no origin", func(o *Options) { o.Auth = fixed{Identity{Name: "ci", Role: Viewer, Token: true}} }, func(r *http.Request) { r.Header.Del("Sec-Fetch-Site") }},
+		{"somebody without a role", func(o *Options) { o.Auth = fixed{Identity{Name: "eve"}} }, func(*http.Request) {}},
+		{"sibling site", func(*Options) {}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }},
+		{"other origin", func(*Options) {}, func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "http://127.0.0.1:8081") }},
+		{"sandboxed page", func(*Options) {}, func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "null") }},
 		{"other site", func(*Options) {}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }},
 		{"no origin", func(*Options) {}, func(r *http.Request) { r.Header.Del("Sec-Fetch-Site") }},
 		{"read-only", func(o *Options) { o.ReadOnly = true }, func(*http.Request) {}},
@@ -79,9 +84,8 @@ func TestReadsDoNotWrite(t *testing.T) {
 		if r.Method != http.MethodGet || r.Path == "/live" {
 			continue
 		}
-		path := strings.NewReplacer(":queue", "email", ":id", id, ":op", "1", ":name", "x.css", ":group", "1", ":scheduler", "nightly").Replace(r.Path)
-		a := b.get(path + "?all=1&confirm=email")
-		require.Less(t, a.status, 500, "%s: %s", path, a.body)
+		a := b.get(FillIn(t, r.Path, id) + "?all=1&confirm=email")
+		require.Less(t, a.status, 500, "%s: %s", r.Path, a.body)
 	}
 	require.Equal(t, before, b.dump())
 }

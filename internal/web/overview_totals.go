@@ -60,7 +60,7 @@ func (s *Server) worstNotice(all []*monitor.Queue) *templates.Notice {
 		return nil
 	}
 	return &templates.Notice{
-		Class: "s-failed", Icon: "h-crit", Strong: worst.Name + ": " + worst.Reason + ".", Text: consequence(worst),
+		Class: "s-failed", Icon: "h-crit", Strong: visibleText(worst.Name) + ": " + worst.Reason + ".", Text: consequence(worst),
 		Links: []templates.Link{{Label: "Open queue", URL: s.links.queue(worst.Queue)}},
 	}
 }

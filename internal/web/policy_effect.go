@@ -59,7 +59,7 @@ func touched(p policyState, changed []livepolicy.Difference) templates.Detail {
 	if n := int64(len(own)); n > 0 {
 		names := make([]string, 0, len(own))
 		for _, w := range own {
-			names = append(names, w.Name)
+			names = append(names, visibleText(w.Name))
 		}
 		replicas := int64(len(replicasOf(own)))
 		d.Value = words.Plural(n, "worker", "workers") + " on " + words.Plural(replicas, "replica", "replicas") + ": " + strings.Join(names, ", ")

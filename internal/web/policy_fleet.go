@@ -229,15 +229,15 @@ func policyFleet(p policyState) templates.Fleet {
 	var f templates.Fleet
 	files, behind := map[string][]string{}, []string{}
 	for _, w := range p.bullpen() {
-		row := templates.FleetRow{Name: w.Name, Where: w.Host + ", process " + strconv.Itoa(w.PID), Concurrency: words.Count(int64(w.Concurrency)), Revision: "file", File: w.PolicyHash}
+		row := templates.FleetRow{Name: visibleText(w.Name), Where: visibleText(w.Host) + ", process " + strconv.Itoa(w.PID), Concurrency: words.Count(int64(w.Concurrency)), Revision: "file", File: visibleText(w.PolicyHash)}
 		if w.Revision > 0 {
 			row.Revision = "revision " + strconv.FormatInt(w.Revision, 10)
 		}
 		if w.Revision != p.record.Revision {
 			row.Class = "s-failed"
-			behind = append(behind, w.Name)
+			behind = append(behind, visibleText(w.Name))
 		}
-		files[w.PolicyHash] = append(files[w.PolicyHash], w.Name)
+		files[w.PolicyHash] = append(files[w.PolicyHash], visibleText(w.Name))
 		f.Rows = append(f.Rows, row)
 	}
 	var drift []string

@@ -190,7 +190,7 @@ func (s *Server) queueFacts(q *monitor.Queue) []templates.Fact {
 		facts = append(facts, templates.Fact{Label: "Attempts", Value: "as each job says", Small: "the queue is not in bullpen.yaml"})
 	}
 	if q.Version != "" {
-		facts = append(facts, templates.Fact{Label: "Written by", Value: strings.Replace(q.Version, ":", " ", 1)})
+		facts = append(facts, templates.Fact{Label: "Written by", Value: visibleText(strings.Replace(q.Version, ":", " ", 1))})
 	}
 	facts = append(facts, schedulersFact(q, s.links.queue(q.Queue, "schedulers")))
 	if s.has("/queues/:queue/policy") {

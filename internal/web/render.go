@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bullpen/internal/monitor"
+	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/static"
 	"bullpen/templates"
@@ -31,7 +32,8 @@ func (s *Server) render(c echo.Context, status int, frame, content templ.Compone
 		return fmt.Errorf("render page: %w", err)
 	}
 	c.Response().Header().Set("Cache-Control", "no-store")
-	return c.HTMLBlob(status, buf.Bytes())
+	// Ids and what was typed stand in fields as they are, and need not be UTF-8.
+	return c.HTMLBlob(status, bytes.ToValidUTF8(buf.Bytes(), []byte("\uFFFD")))
 }
 
 // page fills the frame around a view.
@@ -196,7 +198,8 @@ func (s *Server) fail(err error, c echo.Context) {
 	}
 	who, _ := s.identify(c.Request()) // a stranger gets a page that says no more than the error
 	r := s.viewRequest(c, who)
-	v := view{title: p.Title, status: p.Status, content: templates.ErrorPage(templates.Failure{Title: p.Title, Detail: p.Detail, Links: p.Links, Home: s.links.to("/")})}
+	title, detail := jsonview.Visible(p.Title), jsonview.Visible(p.Detail)
+	v := view{title: title, status: p.Status, content: templates.ErrorPage(templates.Failure{Title: title, Detail: detail, Links: p.Links, Home: s.links.to("/")})}
 	if err := s.showView(c, r, v); err != nil {
 		s.log.Error("show error page", "err", err)
 		_ = c.String(http.StatusInternalServerError, p.Title)

@@ -140,7 +140,7 @@ func cursor(v url.Values) (*search.Cursor, error) {
 func (s *Server) filterBar(r viewRequest, q *search.Query, typed string, problem error) templates.FilterBar {
 	f := templates.FilterBar{Label: "Search jobs", Hint: "name:  error:  data.customer.id:42", Verb: "Filter", URL: s.o.BasePath + r.path, Query: q.String(), Input: typed}
 	if problem != nil {
-		f.Problem = sentence(problem.Error())
+		f.Problem = visibleText(sentence(problem.Error()))
 	}
 	for i, t := range q.Terms() {
 		c := templates.Chip{Key: t.Key, Value: visibleText(t.Value), DropURL: r.with(s.o.BasePath, "q", q.Without(i), "from", "", "page", "", "looked", "", "found", "", "took", "")}

@@ -244,8 +244,6 @@ var open = map[string]bool{
 	"GET /login": true, "POST /login": true, "POST /logout": true, "GET /oidc": true, "GET /oidc/callback": true,
 }
 
-var filled = strings.NewReplacer(":queue", "video", ":id", "1", ":op", "1", ":group", "1", ":name", "x", ":alert", "x")
-
 // TestEveryRouteAsksWhoItIs walks the route table as a stranger: no route but the open ones answers.
 func TestEveryRouteAsksWhoItIs(t *testing.T) {
 	d := newDesk(t)
@@ -255,7 +253,7 @@ func TestEveryRouteAsksWhoItIs(t *testing.T) {
 			continue
 		}
 		method, path, _ := strings.Cut(route, " ")
-		res, body := d.ask(method, "/ops"+filled.Replace(path)+"?topics=/", nil)
+		res, body := d.ask(method, "/ops"+web.FillIn(t, path, "1")+"?topics=/", nil)
 		if strings.HasPrefix(path, "/api/") {
 			require.Equal(t, http.StatusUnauthorized, res.StatusCode, "%s: %s", route, body)
 		} else {
@@ -277,7 +275,7 @@ func TestNoWriteForViewers(t *testing.T) {
 		if open[route] || method == http.MethodGet || path == "/zone" {
 			continue
 		}
-		res, body := d.ask(method, "/ops"+filled.Replace(path), url.Values{"confirm": {"yes"}, "id": {"1"}}, vic, header("Accept", "application/json"))
+		res, body := d.ask(method, "/ops"+web.FillIn(t, path, "1"), url.Values{"confirm": {"yes"}, "id": {"1"}}, vic, header("Accept", "application/json"))
 		require.Equal(t, http.StatusForbidden, res.StatusCode, "%s: %s", route, body)
 		require.Contains(t, body, "vic has the role viewer", route)
 		walked++

@@ -200,7 +200,7 @@ func workerRow(w monitor.Worker, usual string) templates.WorkerRow {
 		return row
 	}
 	row.Kind, row.Where = "Bullpen", jsonview.Visible(w.Host)+", process "+strconv.Itoa(w.PID)
-	row.Concurrency, row.Version, row.Policy = words.Count(int64(w.Concurrency)), w.Version, w.PolicyHash
+	row.Concurrency, row.Version, row.Policy = words.Count(int64(w.Concurrency)), visibleText(w.Version), visibleText(w.PolicyHash)
 	if w.Revision > 0 {
 		row.Policy += ", revision " + words.Count(w.Revision)
 	}

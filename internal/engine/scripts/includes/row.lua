@@ -5,8 +5,9 @@ local rowFields = {
   "stalledCounter", "pb", "defa", "parentKey",
 }
 
--- Options longer than this are not looked into.
+-- Options longer than this are not looked into, and texts are cut there: a name is anybody's to choose.
 local longOptions = 16384
+local longText = 1000
 
 -- attemptsOf returns how many attempts a job's options allow, "" if they do not say.
 local function attemptsOf(key)
@@ -30,7 +31,7 @@ local function row(queue, id)
     tostring(call("HSTRLEN", key, "data")), attemptsOf(key), string.sub(reason, 1, 300),
   }
   for i = 1, #rowFields do
-    cells[#cells + 1] = values[i] or ""
+    cells[#cells + 1] = string.sub(values[i] or "", 1, longText)
   end
   return cells
 end
