@@ -107,6 +107,7 @@ func TestGarbageInKeys(t *testing.T) {
 
 // TestDeletedHashes deletes jobs' hashes in every state; the rest goes on as if they had never been.
 func TestDeletedHashes(t *testing.T) {
+	t.Parallel()
 	f := newFaulty(t)
 	f.worker("w1", time.Now)
 	var gone []string
