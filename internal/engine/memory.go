@@ -14,8 +14,10 @@ import (
 const (
 	// memoryJobs is how many jobs of each state are measured, half from each end of its list.
 	memoryJobs = 20
-	// memorySamples is how many members of a list, set or stream Redis measures of each key.
+	// memorySamples is how many members of a list, set or stream Redis measures of each of the queue's own keys.
 	memorySamples = 5
+	// allFields measures every field of a job: among samples of them the data may be missing, in each job the same.
+	allFields = 0
 )
 
 // Memory is an estimate of what a queue takes in Redis, in bytes.
@@ -27,7 +29,7 @@ type Memory struct {
 }
 
 // SampleMemory estimates the queue's memory from at most 20 jobs of each state. It sends at most 160 MEMORY USAGE
-// commands, each over 5 samples, in three round trips; logs and dependencies of jobs are not counted.
+// commands, over all fields of a job and 5 samples of other keys, in three round trips; logs and dependencies of jobs are not counted.
 func (q *Queue) SampleMemory(ctx context.Context) (Memory, error) {
 	counts, err := q.Counts(ctx)
 	if err != nil {
@@ -41,7 +43,7 @@ func (q *Queue) SampleMemory(ctx context.Context) (Memory, error) {
 	jobs := map[keys.State][]*redis.IntCmd{}
 	for state, list := range ids {
 		for _, id := range list {
-			jobs[state] = append(jobs[state], p.MemoryUsage(ctx, q.Queue.Job(id), memorySamples))
+			jobs[state] = append(jobs[state], p.MemoryUsage(ctx, q.Queue.Job(id), allFields))
 		}
 	}
 	var own []*redis.IntCmd
