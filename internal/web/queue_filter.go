@@ -44,7 +44,9 @@ func (s *Server) matchList(ctx context.Context, r viewRequest, q *monitor.Queue,
 	if r.query.Get("from") != "" {
 		first = r.with(s.o.BasePath, "from", "")
 	}
-	l.All = s.matchActs(r, q, t.state, query)
+	if len(rows) > 0 || more+first != "" { // nothing can be done with nothing
+		l.All = s.matchActs(r, q, t.state, query)
+	}
 	l.Progress = &templates.ScanProgress{Text: s.howFar(f.Outcome, f.Looked, t.count(q))}
 	if len(rows) == 0 {
 		l.Empty = &templates.EmptyState{Title: "No " + strings.ToLower(l.State.Label) + " job matches", Links: []templates.Link{{Label: "Drop the filter", URL: r.with(s.o.BasePath, "q", "", "from", "")}}}
