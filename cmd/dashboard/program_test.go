@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"bullpen/internal/testbullpen"
-	"bullpen/internal/testredis"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -22,19 +21,7 @@ import (
 // binary is the program under test, built once.
 var binary string
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(built{m}) }
-
-// built builds the program around the package's tests.
-type built struct{ tests testredis.Runner }
-
-func (b built) Run() int {
-	var err error
-	if binary, err = testbullpen.Build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return b.tests.Run()
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbullpen.Main(m, &binary)) }
 
 // patience bounds every wait in these tests.
 const patience = 30 * time.Second

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -21,18 +20,8 @@ var (
 	binary      string
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testredis.Main(built{m}, &redisServer)) }
-
-// built builds the program before the tests run.
-type built struct{ tests testredis.Runner }
-
-func (b built) Run() int {
-	var err error
-	if binary, err = testbullpen.Build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return b.tests.Run()
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(testredis.Main(testbullpen.Main(m, &binary), &redisServer))
 }
 
 // soaking reports whether tests may go on for long.

@@ -2,6 +2,7 @@ package testbullpen
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,4 +21,24 @@ func Build() (path string, err error) {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
 	}
 	return path, nil
+}
+
+// Runner runs a package's tests, as *testing.M does.
+type Runner interface{ Run() int }
+
+// Main is tests with the program built before them; its path goes into path.
+func Main(tests Runner, path *string) Runner { return built{tests, path} }
+
+type built struct {
+	tests Runner
+	path  *string
+}
+
+func (b built) Run() int {
+	var err error
+	if *b.path, err = Build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return b.tests.Run()
 }
