@@ -70,9 +70,9 @@ type Link struct {
 
 // Foot is the line under every page.
 type Foot struct {
-	Read    When
-	Took    string
-	Zone    string
+	Read When
+	Took string
+	Zone string
 	// ZoneURL is where another zone is chosen; empty for those who have not signed in.
 	ZoneURL string
 	Version string
