@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,6 +54,7 @@ type Document struct {
 	servers  []string
 	paths    map[string]map[string]any
 	segments map[string]string
+	tags     []string
 	types    types
 }
 
@@ -94,6 +96,9 @@ func (d *Document) Add(o Operation) {
 	}
 	if o.Takes != nil {
 		op["requestBody"] = map[string]any{"content": map[string]any{JSON: map[string]any{"schema": object(o.Takes)}}}
+	}
+	if !slices.Contains(d.tags, o.Tag) {
+		d.tags = append(d.tags, o.Tag)
 	}
 	d.paths[path][strings.ToLower(o.Method)] = op
 }
@@ -175,8 +180,12 @@ func (d *Document) MarshalJSON() ([]byte, error) {
 	for i, s := range d.servers {
 		servers[i] = map[string]string{"url": s}
 	}
+	tags := make([]map[string]string, len(d.tags))
+	for i, t := range slices.Sorted(slices.Values(d.tags)) {
+		tags[i] = map[string]string{"name": t}
+	}
 	return json.Marshal(map[string]any{
-		"openapi": "3.1.0", "info": d.about, "servers": servers, "paths": d.paths,
+		"openapi": "3.1.0", "info": d.about, "servers": servers, "tags": tags, "paths": d.paths,
 		"components": map[string]any{
 			"schemas": d.types.named,
 			"securitySchemes": map[string]any{
