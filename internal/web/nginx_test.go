@@ -119,7 +119,10 @@ func TestBehindNginx(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			jar, err := cookiejar.New(nil)
 			require.NoError(t, err)
-			transport := &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", filepath.Join(dir, kind)) }}
+			transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", filepath.Join(dir, kind))
+			}}
 			t.Cleanup(transport.CloseIdleConnections)
 			s := surfer{&http.Client{Jar: jar, Transport: transport}, t}
 
