@@ -76,9 +76,9 @@ func TestScreenshots(t *testing.T) {
 	if flow := must[string](p, `document.querySelector('main tr[data-row] [data-open]')?.getAttribute('href') || ''`); flow != "" {
 		pages["flow"] = flow
 	}
-	looks := map[string]look{"-phone": phone}
-	if keep {
-		looks["-light"], looks["-dark"] = wide, night
+	looks := map[string]look{"-phone": phone, "-light": wide, "-dark": night}
+	if !keep { // TestEveryPage looks at all pages; here it is the pictures that are tried
+		pages, looks = map[string]string{"policy": pages["policy"]}, map[string]look{"-phone": phone}
 	}
 	for suffix, l := range looks {
 		p := b.tab(l)
