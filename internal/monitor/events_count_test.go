@@ -22,7 +22,7 @@ type seen struct {
 }
 
 func (s *seen) JobWaited(_ keys.Queue, _ string, d time.Duration) { s.waits = append(s.waits, d) }
-func (s *seen) JobEnded(_ keys.Queue, _ string, n int) { s.attempts = append(s.attempts, n) }
+func (s *seen) JobEnded(_ keys.Queue, _ string, n int)            { s.attempts = append(s.attempts, n) }
 
 func (s *seen) JobRan(_ keys.Queue, _ string, ok bool, d time.Duration) {
 	if ok {
