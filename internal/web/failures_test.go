@@ -86,6 +86,7 @@ func TestLargeGroupsAsk(t *testing.T) {
 	id := search.FailureID("send", "User 7 not found")
 	q := b.get("/failures/" + id + "/retry?back=/failures").body
 	has(t, q, "Retry 150\u00a0failed jobs?")
+	has(t, q, `href="/failures" aria-current="page"`, "the question belongs to the failures")
 	has(t, q, "Five of them")
 	has(t, q, "User 149 not found")
 	has(t, b.get("/failures").body, "Retry 150…")

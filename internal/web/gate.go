@@ -181,7 +181,7 @@ func (s *Server) show(c echo.Context, call *Call, q *Question) error {
 		return nil
 	}
 	r := s.viewRequest(c, call.Who)
-	return s.showView(c, r, view{title: q.Title, nav: "/", content: q.Body, status: status})
+	return s.showView(c, r, view{title: q.Title, nav: navOf(call.Action), content: q.Body, status: status})
 }
 
 // confirmWord is what the value "confirm" must be.
@@ -302,8 +302,18 @@ func (s *Server) askView(a *Action) viewFunc {
 		if q == nil {
 			return view{}, problem(http.StatusNotFound, "Nothing to do", "There is nothing to %s here.", a.Name)
 		}
-		return view{title: q.Title, nav: "/", content: q.Body}, nil
+		return view{title: q.Title, nav: navOf(a), content: q.Body}, nil
 	}
+}
+
+// navOf is the entry of the navigation that the question of an act belongs to.
+func navOf(a *Action) string {
+	for _, n := range navigation {
+		if n.path != "/" && strings.Contains(a.Path, n.path+"/") {
+			return n.path
+		}
+	}
+	return "/"
 }
 
 // actPath is the address of the act as a person reaches it, without the API's prefix.
