@@ -224,12 +224,8 @@ func (s *Server) silences(st *outside.State, r viewRequest) (out []templates.Sil
 		if !s.maySee(r.who, x) {
 			continue
 		}
-		var matchers []string
-		for _, m := range x.Matchers {
-			matchers = append(matchers, m.String())
-		}
 		row := templates.SilenceRow{
-			Matchers: strings.Join(matchers, ", "), Until: s.when(x.EndsAt, r.now), By: x.By, Comment: x.Comment,
+			Matchers: strings.Join(matcherTexts(x), ", "), Until: s.when(x.EndsAt, r.now), By: x.By, Comment: x.Comment,
 			URL: st.Alertmanager.URL + "/#/silences/" + x.ID,
 		}
 		if x.State == "pending" {

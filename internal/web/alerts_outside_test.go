@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"sync"
 	"testing"
 	"time"
@@ -106,6 +107,47 @@ func TestOthersTellNoSecrets(t *testing.T) {
 	hasNot(t, page, "secret")
 	hasNot(t, page, "1 pending")
 	hasNot(t, page, "1 active")
+}
+
+// TestProgramsHearWhatOthersSay answers what the page shows, to each what he may see.
+func TestProgramsHearWhatOthersSay(t *testing.T) {
+	b := newBench(t)
+	b.monitor.statuses = rulesNow()
+	ask := func() (told alertsJSON, rules map[string]ruleJSON) {
+		require.NoError(t, json.Unmarshal([]byte(b.get("/api/v1/alerts").body), &told))
+		rules = map[string]ruleJSON{}
+		for _, r := range told.Rules {
+			rules[r.Name] = r
+		}
+		return told, rules
+	}
+	told, rules := ask()
+	require.Nil(t, told.Prometheus)
+	require.Nil(t, told.Webhook)
+	require.Empty(t, told.Silences)
+	require.Equal(t, "outside", rules["BullpenExporterDown"].State, "a rule that only Prometheus can evaluate is told too")
+
+	b.o.Outside = func() *outside.State { return said(b.queue.Prefix) }
+	b.o.Webhook = func() notify.Status { return notify.Status{Sending: true, Err: "the receiver answers 503"} }
+	told, rules = ask()
+	require.Equal(t, "http://prometheus:9090", told.Prometheus.URL)
+	require.NotNil(t, told.Alertmanager.Answered)
+	require.Equal(t, webhookJSON{Sending: true, Error: "the receiver answers 503"}, *told.Webhook)
+	require.Len(t, told.Silences, 2)
+	require.Equal(t, []string{`queue="email"`}, told.Silences[0].Matchers)
+	require.Equal(t, ruleOutsideJSON{Loaded: true, Firing: 1, Pending: 1}, *rules["BullMQQueueWithoutWorkers"].Prometheus)
+	require.Equal(t, map[string]int64{"silenced": 1, "active": 1}, rules["BullMQQueueWithoutWorkers"].Alertmanager)
+	require.Equal(t, "many-to-many <b>matching</b>", rules["BullMQRedisDown"].Prometheus.Error)
+
+	b = newBench(t, func(o *Options) {
+		o.Auth = fixed{Identity{Name: "eve", Role: Viewer, Queues: []string{"email"}}}
+	})
+	b.monitor.statuses = rulesNow()
+	b.o.Outside = func() *outside.State { return said(b.queue.Prefix) }
+	told, rules = ask()
+	require.Len(t, told.Silences, 1)
+	require.Equal(t, ruleOutsideJSON{Loaded: true, Firing: 1}, *rules["BullMQQueueWithoutWorkers"].Prometheus)
+	require.Equal(t, map[string]int64{"silenced": 1}, rules["BullMQQueueWithoutWorkers"].Alertmanager)
 }
 
 // TestMarkCountsWhatTheViewerSees does not betray the alerts of hidden queues in the top bar.

@@ -46,11 +46,7 @@ type childrenJSON struct {
 }
 
 func (s *Server) apiJob(ctx context.Context, r viewRequest) (any, error) {
-	q, err := s.queueOf(r)
-	if err != nil {
-		return nil, err
-	}
-	j, err := s.peek(ctx, r, q, r.params["id"])
+	j, err := s.peekOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}

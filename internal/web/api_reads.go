@@ -58,6 +58,10 @@ func (s *Server) apiReads() []apiRead {
 			path: "/queues/:queue/jobs/:id/logs", about: "Log rows of a job, newest first unless order says asc.",
 			query: []openapi.Field{askOrder, askPage, askSize}, body: logsJSON{}, do: s.apiLogs,
 		},
+		{
+			path: "/queues/:queue/jobs/:id/steps", body: stepsJSON{}, do: s.apiSteps,
+			about: "What a job did and waited for, from the queue's event stream as far as it reaches back, else from its record.",
+		},
 		{path: "/queues/:queue/policy", about: "The policy in force, where it comes from, how it holds, and its history.", body: policyJSON{}, do: s.apiPolicy},
 		{
 			path: "/queues/:queue/export", about: "Jobs with payloads as JSON lines, masked; the last line says how far it got.",
@@ -82,7 +86,7 @@ func (s *Server) apiReads() []apiRead {
 		{path: "/workers", about: "Connected workers, as far as Redis tells.", query: []openapi.Field{askText}, body: workersJSON{}, do: s.apiWorkers},
 		{path: "/redis", about: "The state of the Redis behind the queues.", body: redisJSON{}, do: s.apiRedis},
 		{path: "/redis/memory", about: "An estimate of the memory of the fullest queues, sampled now.", body: memoryJSON{}, do: s.apiMemory},
-		{path: "/alerts", about: "Every alert rule that is shipped, with its state now.", body: alertsJSON{}, do: s.apiAlerts},
+		{path: "/alerts", about: "Every alert rule that is shipped, with its state now, here and where Prometheus and the Alertmanager are asked.", body: alertsJSON{}, do: s.apiAlerts},
 		{path: "/runbooks/:alert", about: "What an alert means and what to do, as Markdown.", kind: "text/markdown", raw: s.apiRunbook},
 		{path: "/operations", about: "Running and past bulk acts, newest first.", body: operationsJSON{}, do: s.apiOperations},
 		{path: "/operations/:op", about: "One bulk act.", body: operationJSON{}, do: s.apiOperation},

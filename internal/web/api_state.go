@@ -10,7 +10,6 @@ import (
 	"bullpen/docs/runbooks"
 	"bullpen/internal/audit"
 	"bullpen/internal/monitor"
-	"bullpen/internal/monitor/alerting"
 
 	"github.com/labstack/echo/v4"
 )
@@ -144,47 +143,6 @@ func (s *Server) apiMemory(ctx context.Context, r viewRequest) (any, error) {
 	for _, f := range found {
 		m := f.memory
 		out.Queues = append(out.Queues, queueMemoryJSON{f.queue.Qualified(), m.Total, m.Jobs, m.Measured, m.Largest})
-	}
-	return out, nil
-}
-
-type alertsJSON struct {
-	Rules []ruleJSON `json:"rules"`
-}
-
-type ruleJSON struct {
-	Name         string      `json:"name"`
-	Severity     string      `json:"severity"`
-	State        string      `json:"state" enum:"inactive,pending,firing,unknown"`
-	UnknownUntil *time.Time  `json:"unknownUntil,omitempty"`
-	Runbook      string      `json:"runbook"`
-	Active       []alertJSON `json:"active"`
-}
-
-type alertJSON struct {
-	State       string            `json:"state" enum:"pending,firing"`
-	Since       time.Time         `json:"since"`
-	Value       float64           `json:"value"`
-	Labels      map[string]string `json:"labels"`
-	Summary     string            `json:"summary"`
-	Description string            `json:"description"`
-}
-
-func (s *Server) apiAlerts(_ context.Context, r viewRequest) (any, error) {
-	out := alertsJSON{Rules: []ruleJSON{}}
-	for _, st := range s.o.Monitor.Alerts() {
-		rule := ruleJSON{
-			Name: st.Rule.Name, Severity: string(st.Rule.Severity), State: string(st.State), UnknownUntil: known(st.UnknownUntil),
-			Runbook: st.Rule.Runbook, Active: []alertJSON{},
-		}
-		visible := s.visibleAlerts(r.who, st.Active)
-		if len(visible) == 0 && len(st.Active) > 0 {
-			rule.State = string(alerting.Inactive) // as far as this viewer may know
-		}
-		for _, a := range visible {
-			rule.Active = append(rule.Active, alertJSON{string(a.State), a.Since, a.Value, a.Labels.Map(), a.Summary, a.Description})
-		}
-		out.Rules = append(out.Rules, rule)
 	}
 	return out, nil
 }

@@ -42,7 +42,8 @@ func related(j *engine.Peek) bool {
 }
 
 // readFlow reads the flow of a job from its root, or from the job itself if below is wanted or it is out of reach.
-func (s *Server) readFlow(ctx context.Context, q *engine.Queue, j *engine.Peek, below bool) (*flow, error) {
+func (s *Server) readFlow(ctx context.Context, j *engine.Peek, below bool) (*flow, error) {
+	q := j.Queue()
 	f := &flow{here: q.Queue, id: j.ID, top: q.Queue, topID: j.ID}
 	limits := engine.FlowLimits{Jobs: flowJobs}
 	var err error
@@ -83,15 +84,11 @@ func (s *Server) jobFlow(ctx context.Context, r viewRequest, q *monitor.Queue, j
 	if !related(j) {
 		return templates.FlowTree{}
 	}
-	eq, err := s.o.Queue(q.Queue)
-	if err != nil {
-		return flowTrouble(err)
-	}
 	asked := r.query.Get("flow")
 	if kind := engine.ChildKind(asked); slices.Contains(engine.ChildKinds, kind) {
 		return s.childrenPage(ctx, r, q, j, kind)
 	}
-	f, err := s.readFlow(ctx, eq, j, asked == flowBelow)
+	f, err := s.readFlow(ctx, j, asked == flowBelow)
 	if err != nil {
 		return flowTrouble(err)
 	}

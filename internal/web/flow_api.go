@@ -39,19 +39,11 @@ type dependencyCountsJSON struct {
 
 // apiFlow is the flow a job belongs to, at most flowJobs of its jobs.
 func (s *Server) apiFlow(ctx context.Context, r viewRequest) (any, error) {
-	q, err := s.queueOf(r)
+	j, err := s.peekOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.peek(ctx, r, q, r.params["id"])
-	if err != nil {
-		return nil, err
-	}
-	eq, err := s.o.Queue(q.Queue)
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.readFlow(ctx, eq, j, r.query.Get("from") == flowBelow)
+	f, err := s.readFlow(ctx, j, r.query.Get("from") == flowBelow)
 	if err != nil {
 		return nil, err
 	}

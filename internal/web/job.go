@@ -74,6 +74,15 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 	return out, nil
 }
 
+// peekOf reads the job that an address names.
+func (s *Server) peekOf(ctx context.Context, r viewRequest) (*engine.Peek, error) {
+	q, err := s.queueOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.peek(ctx, r, q, r.params["id"])
+}
+
 // peek reads a job for its page, or says in words why there is none.
 func (s *Server) peek(ctx context.Context, r viewRequest, q *monitor.Queue, id string) (*engine.Peek, error) {
 	queue, err := s.engineOf(q.Queue)

@@ -27,7 +27,6 @@ const (
 	stepAttempt
 	stepChildren
 	stepEnd
-	stepOther
 )
 
 // step is a stretch of a job's life.
@@ -38,6 +37,8 @@ type step struct {
 	state string    // looks
 	label string
 	note  string
+	// attempt is the number of an attempt, from 1.
+	attempt int
 }
 
 func (s step) took() time.Duration {
@@ -180,7 +181,7 @@ func (st *story) number(j *engine.Peek) {
 		if x.kind != stepAttempt {
 			continue
 		}
-		x.label = "Attempt " + strconv.Itoa(n)
+		x.attempt, x.label = n, "Attempt "+strconv.Itoa(n)
 		if n == j.AttemptsStarted && j.ProcessedBy != "" {
 			x.note = "on worker " + jsonview.Visible(j.ProcessedBy)
 		}
