@@ -55,15 +55,13 @@ func (s *Server) findOperation(who Identity, id string) (operation.Status, error
 	return operation.Status{}, p
 }
 
-// refusalsOf are the jobs an operation left alone. Only the process that ran it has them.
-func (s *Server) refusalsOf(st operation.Status) ([]operation.Refusal, error) {
-	if op := s.ops.Get(st.ID); op != nil {
-		return op.Refusals(), nil
+// refusalsOf are the jobs an operation left alone.
+func (s *Server) refusalsOf(ctx context.Context, st operation.Status) ([]operation.Refusal, error) {
+	found, err := s.ops.Refusals(ctx, st.ID)
+	if err == nil && len(found) == 0 && st.Refused > 0 {
+		err = problem(http.StatusNotFound, "Not kept", "The jobs that operation %d left alone were kept for a week. The reasons are still kept.", st.ID)
 	}
-	if st.Refused == 0 {
-		return nil, nil
-	}
-	return nil, problem(http.StatusNotFound, "Not kept", "The jobs that operation %d left alone are known to the Bullpen that ran it, for as long as it runs. The reasons are kept.", st.ID)
+	return found, err
 }
 
 // cancelLimit is how long an answer waits for the end of an operation.
@@ -131,8 +129,8 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 		Max: st.Matched, Value: st.Done + st.Refused, Percent: progressPercent(st),
 		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st),
 	}
-	if s.ops.Get(st.ID) != nil {
-		v.AllURL, v.AllLabel = s.links.to(operationPath(st)+"/refusals"), "All "+words.Count(st.Refused)+" as JSON lines"
+	if st.Ended.IsZero() || r.now.Sub(st.Ended) < operation.RefusalsLife {
+		v.AllURL, v.AllLabel = s.links.to(operationPath(st)+"/refusals"), refusalsLabel(st.Refused)
 	}
 	v.Finding, v.Say = operationSay(st, r.now)
 	if st.State.Ended() {
@@ -271,6 +269,13 @@ func (s *Server) operationRow(st operation.Status, now time.Time) templates.Oper
 	return row
 }
 
+func refusalsLabel(n int64) string {
+	if n > operation.MaxRefusals {
+		return "The first " + words.Count(operation.MaxRefusals) + " of " + words.Count(n) + " as JSON lines"
+	}
+	return "All " + words.Count(n) + " as JSON lines"
+}
+
 // operationRefusals is every refused job, one JSON object a line.
 func (s *Server) operationRefusals(c echo.Context) error {
 	who, err := s.identify(c.Request())
@@ -281,7 +286,7 @@ func (s *Server) operationRefusals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	refusals, err := s.refusalsOf(st)
+	refusals, err := s.refusalsOf(c.Request().Context(), st)
 	if err != nil {
 		return err
 	}

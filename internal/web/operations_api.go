@@ -39,12 +39,12 @@ func (s *Server) apiOperation(_ context.Context, r viewRequest) (any, error) {
 	return operationJSON{st, st.Left(), st.Rate(r.now)}, nil
 }
 
-func (s *Server) apiRefusals(_ context.Context, r viewRequest) (any, error) {
+func (s *Server) apiRefusals(ctx context.Context, r viewRequest) (any, error) {
 	st, err := s.findOperation(r.who, r.params["op"])
 	if err != nil {
 		return nil, err
 	}
-	refusals, err := s.refusalsOf(st)
+	refusals, err := s.refusalsOf(ctx, st)
 	if err != nil {
 		return nil, err
 	}

@@ -33,3 +33,6 @@ const Operations = Own + "operations"
 
 // Operation is the key that is there while a process runs a bulk act.
 func Operation(id int64) string { return Operations + ":" + strconv.FormatInt(id, 10) }
+
+// Refusals is the hash of the jobs that a bulk act left alone.
+func Refusals(id int64) string { return Operation(id) + ":refusals" }

@@ -47,7 +47,7 @@ func TestRunsToTheEnd(t *testing.T) {
 	require.Equal(t, int64(1250), s.Refused)
 	require.Equal(t, int64(0), s.Left())
 	require.Equal(t, []Reason{{Text: "is odd", Count: 1250, Sample: []string{"1", "3", "5"}}}, s.Reasons)
-	require.Len(t, o.Refusals(), 1250)
+	require.Len(t, o.refusedFrom(0), 1250)
 	require.Greater(t, s.Batches, int64(2))
 	require.Equal(t, s.ID, m.List()[0].ID)
 	require.Same(t, o, m.Get(s.ID))

@@ -125,10 +125,16 @@ func (s Status) Rate(now time.Time) float64 {
 }
 
 const (
-	maxSample   = 3
-	maxReasons  = 50
-	maxRefusals = 10_000
-	maxPace     = 60
+	maxSample  = 3
+	maxReasons = 50
+	maxPace    = 60
+)
+
+// The first MaxRefusals refused items are kept one by one, for RefusalsLife after the last of them; the reasons are kept
+// with the operation.
+const (
+	MaxRefusals  = 10_000
+	RefusalsLife = 7 * 24 * time.Hour
 )
 
 // Operation is one bulk act under way or past.
@@ -136,8 +142,10 @@ type Operation struct {
 	spec   Spec
 	cancel context.CancelCauseFunc
 	unkept bool // the book does not have it
-	over   chan struct{}
-	clock  func() time.Time
+	// written is how many refusals the book has; who keeps the operation alone uses it.
+	written int
+	over    chan struct{}
+	clock   func() time.Time
 
 	mu       sync.Mutex
 	status   Status
@@ -160,11 +168,11 @@ func (o *Operation) Status() Status {
 	return s
 }
 
-// Refusals returns the items left alone, at most the first 10,000.
-func (o *Operation) Refusals() []Refusal {
+// refusedFrom returns the items left alone from a place on, at most up to the 10,000th.
+func (o *Operation) refusedFrom(place int) []Refusal {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.refusals)
+	return slices.Clone(o.refusals[place:])
 }
 
 // Cancel stops it after the batch under way. What is done stays done.
@@ -201,7 +209,7 @@ func (o *Operation) add(b Batch, took time.Duration) {
 }
 
 func (o *Operation) refuse(r Refusal) {
-	if len(o.refusals) < maxRefusals {
+	if len(o.refusals) < MaxRefusals {
 		o.refusals = append(o.refusals, r)
 	}
 	reason := o.reasons[r.Reason]

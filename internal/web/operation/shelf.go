@@ -21,8 +21,11 @@ const (
 type Book interface {
 	// Number returns one that no other operation has.
 	Number(ctx context.Context) (int64, error)
-	// Write keeps how far an operation is, and reports whether somebody asked for its end.
-	Write(ctx context.Context, s Status) (cancelled bool, err error)
+	// Write keeps how far an operation is and the items it refused from the given place on, and reports whether somebody
+	// asked for its end. The same may be written again.
+	Write(ctx context.Context, s Status, from int, refused []Refusal) (cancelled bool, err error)
+	// Refusals returns the items that an operation refused, in their order; none when they are no longer kept.
+	Refusals(ctx context.Context, id int64) ([]Refusal, error)
 	// Read returns what is kept.
 	Read(ctx context.Context) ([]Kept, error)
 	// Cancel asks whoever runs an operation to end it.
@@ -53,9 +56,12 @@ func (m *Manager) keep(o *Operation) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bookLimit)
 	defer cancel()
-	cancelled, err := m.o.Book.Write(ctx, o.Status())
+	news := o.refusedFrom(o.written)
+	cancelled, err := m.o.Book.Write(ctx, o.Status(), o.written, news)
 	if err != nil {
 		m.o.Logger.WarnContext(ctx, "operation is not kept", "operation", o.status.ID, "err", err)
+	} else {
+		o.written += len(news)
 	}
 	if cancelled {
 		o.Cancel()
@@ -163,6 +169,18 @@ func (m *Manager) Find(id int64) (Status, bool) {
 	}
 	m.catchUp(true)
 	return m.shelved(id)
+}
+
+// Refusals returns the items an operation left alone, also one of another process: at most the first MaxRefusals, none when
+// they are no longer kept.
+func (m *Manager) Refusals(ctx context.Context, id int64) ([]Refusal, error) {
+	if o := m.Get(id); o != nil {
+		return o.refusedFrom(0), nil
+	}
+	if m.o.Book == nil {
+		return nil, nil
+	}
+	return m.o.Book.Refusals(ctx, id)
 }
 
 func (m *Manager) shelved(id int64) (Status, bool) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -59,17 +60,24 @@ func (b *Book) Number(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("number an operation: %w", err)
 	}
 	old := strconv.FormatInt(id-size, 10)
-	if err := b.client.HDel(ctx, keys.Operations, old, cancel+old, ended+old).Err(); err != nil {
+	p := b.client.Pipeline()
+	p.HDel(ctx, keys.Operations, old, cancel+old, ended+old)
+	p.Unlink(ctx, keys.Refusals(id-size))
+	if _, err := p.Exec(ctx); err != nil {
 		return 0, fmt.Errorf("forget operation %s: %w", old, err)
 	}
 	return id, nil
 }
 
 // Write implements operation.Book.
-func (b *Book) Write(ctx context.Context, s operation.Status) (cancelled bool, err error) {
+func (b *Book) Write(ctx context.Context, s operation.Status, from int, refused []operation.Refusal) (cancelled bool, err error) {
 	text, err := json.Marshal(page{s, s.Pace, s.Every})
 	if err != nil {
 		return false, fmt.Errorf("write operation %d: %w", s.ID, err)
+	}
+	news, err := json.Marshal(runs(refused))
+	if err != nil {
+		return false, fmt.Errorf("write refusals of operation %d: %w", s.ID, err)
 	}
 	id := strconv.FormatInt(s.ID, 10)
 	p := b.client.Pipeline()
@@ -81,6 +89,10 @@ func (b *Book) Write(ctx context.Context, s operation.Status) (cancelled bool, e
 	}
 	p.HSet(ctx, keys.Operations, id, string(text))
 	p.Expire(ctx, keys.Operations, life)
+	if len(refused) > 0 {
+		p.HSet(ctx, keys.Refusals(s.ID), strconv.Itoa(from), string(news))
+		p.Expire(ctx, keys.Refusals(s.ID), operation.RefusalsLife)
+	}
 	if _, err := p.Exec(ctx); err != nil {
 		return false, fmt.Errorf("write operation %d: %w", s.ID, err)
 	}
@@ -138,10 +150,54 @@ func (b *Book) End(ctx context.Context, s operation.Status) (first bool, err err
 	}
 	first, err = b.client.HSetNX(ctx, keys.Operations, ended+strconv.FormatInt(s.ID, 10), "1").Result()
 	if err == nil && first {
-		_, err = b.Write(ctx, s)
+		_, err = b.Write(ctx, s, 0, nil)
 	}
 	if err != nil {
 		return false, fmt.Errorf("end operation %d: %w", s.ID, err)
 	}
 	return first, nil
+}
+
+// run is some jobs in a row that were refused for the same reason.
+type run struct {
+	Reason string   `json:"reason"`
+	IDs    []string `json:"ids"`
+}
+
+// runs joins neighbours, because most have the same reason.
+func runs(refused []operation.Refusal) (out []run) {
+	for _, r := range refused {
+		if n := len(out); n == 0 || out[n-1].Reason != r.Reason {
+			out = append(out, run{Reason: r.Reason})
+		}
+		last := &out[len(out)-1]
+		last.IDs = append(last.IDs, r.ID)
+	}
+	return out
+}
+
+// Refusals implements operation.Book.
+func (b *Book) Refusals(ctx context.Context, id int64) ([]operation.Refusal, error) {
+	fields, err := b.client.HGetAll(ctx, keys.Refusals(id)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read refusals of operation %d: %w", id, err)
+	}
+	parts := map[int][]run{}
+	for name, text := range fields {
+		from, err := strconv.Atoi(name)
+		var found []run
+		if err != nil || json.Unmarshal([]byte(text), &found) != nil {
+			continue // nothing of ours
+		}
+		parts[from] = found
+	}
+	var out []operation.Refusal
+	for _, from := range slices.Sorted(maps.Keys(parts)) {
+		for _, r := range parts[from] {
+			for _, id := range r.IDs {
+				out = append(out, operation.Refusal{ID: id, Reason: r.Reason})
+			}
+		}
+	}
+	return out, nil
 }
