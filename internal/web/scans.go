@@ -143,7 +143,7 @@ func (s *Server) filterBar(r viewRequest, q *search.Query, typed string, problem
 		f.Problem = visibleText(sentence(problem.Error()))
 	}
 	for i, t := range q.Terms() {
-		c := templates.Chip{Key: t.Key, Value: visibleText(t.Value), DropURL: r.with(s.o.BasePath, "q", q.Without(i), "from", "", "page", "", "looked", "", "found", "", "took", "")}
+		c := templates.Chip{Key: t.Key, Value: visibleText(t.Value), DropURL: r.with(s.o.BasePath, "q", q.Without(i), "from", "", "page", "", "scan", "", "looked", "", "found", "", "took", "")}
 		if t.Not {
 			c.Key = strings.TrimSpace("not " + t.Key)
 		}
