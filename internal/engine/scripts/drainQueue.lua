@@ -1,4 +1,4 @@
--- Deletes the oldest waiting, prioritized and, if asked, delayed jobs, except current iterations of schedulers
+-- Deletes the oldest waiting, if asked delayed, and prioritized jobs, in this order, except current iterations of schedulers
 -- (lifecycle 8.17). The caller repeats until nothing was deleted.
 --
 -- KEYS[1]  meta of the queue
@@ -42,7 +42,7 @@ local function drainSet(set, max)
 end
 
 local removed = 0
-for _, part in ipairs({{"paused", drainList}, {"wait", drainList}, {"prioritized", drainSet}, {"delayed", drainSet}}) do
+for _, part in ipairs({{"wait", drainList}, {"paused", drainList}, {"delayed", drainSet}, {"prioritized", drainSet}}) do
   local name, drain = part[1], part[2]
   if removed < limit and (name ~= "delayed" or withDelayed) then
     removed = removed + drain(base .. name, limit - removed)
