@@ -118,12 +118,20 @@ func (d *decoder) parse(content []byte) *yaml.Node {
 		p := Problem{Source: d.file, Text: err.Error()}
 		var load *yaml.LoadError
 		if errors.As(err, &load) {
-			p.Line, p.Text = load.Mark.Line, "is not valid YAML: "+load.Message
+			p.Line, p.Text = load.Mark.Line, "is not valid YAML: "+withoutAnchor(load.Message)
 		}
 		d.problems = append(d.problems, p)
 		return nil
 	}
 	return root.Content[0]
+}
+
+// withoutAnchor keeps the name of an anchor out of the parser's message: it may be a password that begins with a star.
+func withoutAnchor(message string) string {
+	if strings.HasPrefix(message, "unknown anchor") {
+		return "unknown anchor; put a value that begins with * in quotes"
+	}
+	return message
 }
 
 // settle gives settings with two spellings, or a computed default, their one final form.

@@ -60,6 +60,7 @@ func TestBadFiles(t *testing.T) {
 			var got []string
 			for _, p := range problems.Problems {
 				require.Equal(t, file, p.Source)
+				require.NotContains(t, p.Text, "SECRET")
 				got = append(got, strings.TrimPrefix(p.String(), file+":"))
 			}
 			require.Empty(t, cmp.Diff(directives(t, file, "want"), got))

@@ -32,7 +32,7 @@ func expand(s string, env func(string) (string, bool)) (string, error) {
 		}
 		end := strings.IndexByte(s[i:], '}')
 		if end < 0 {
-			return "", fmt.Errorf("%q has no closing brace", s[i:])
+			return "", errors.New("has a ${ without a closing brace; a literal ${ is written $${") // without the text, which may be a secret
 		}
 		value, err := reference(s[i+2:i+end], env)
 		if err != nil {

@@ -67,7 +67,7 @@ func (d *decoder) validate(c *Config) {
 		"public_url": c.PublicURL, "prometheus_url": c.PrometheusURL, "alertmanager_url": c.AlertmanagerURL,
 		"notify.webhook": c.Notify.Webhook,
 	} {
-		d.check(key, value == "" || isHTTP(value), "%q is not an http:// or https:// address", value)
+		d.check(key, value == "" || isHTTP(value), notHTTP)
 	}
 	for i, p := range c.Mask {
 		_, err := path.Match(p, "")
@@ -105,7 +105,8 @@ func (d *decoder) redis(c *Config) {
 	d.check("store", !r.Named() || c.Store == "auto", "%q is for when no Redis is named, but one is", c.Store)
 	for i, addr := range r.Addrs {
 		_, _, err := net.SplitHostPort(addr)
-		d.check(fmt.Sprintf("redis.addrs[%d]", i), err == nil, "%q is not host:port", addr)
+		d.check(fmt.Sprintf("redis.addrs[%d]", i), err == nil && !strings.Contains(addr, "@"),
+			"is not host:port, such as 10.0.0.1:6379; credentials go into username and password")
 	}
 	seen := map[string]bool{}
 	for _, prefix := range r.Prefixes {
@@ -141,7 +142,7 @@ func (d *decoder) worker(path string, w *Worker) {
 		return
 	}
 	path += ".http"
-	d.check(path+".url", isHTTP(w.HTTP.URL), "%q is not an http:// or https:// address", redact(w.HTTP.URL))
+	d.check(path+".url", isHTTP(w.HTTP.URL), notHTTP)
 	if name := w.HTTP.SecretEnv; name != "" {
 		d.check(path+".secret", w.HTTP.Secret == "", "give secret or secret_env, not both")
 		secret, ok := d.env(name)
@@ -257,7 +258,7 @@ func (d *decoder) auth(c *Config) {
 func (d *decoder) signOn(c *Config) {
 	a := c.Auth
 	if o := a.OIDC; o != nil {
-		d.check("auth.oidc.issuer", isHTTP(o.Issuer), "%q is not an http:// or https:// address", o.Issuer)
+		d.check("auth.oidc.issuer", isHTTP(o.Issuer), notHTTP)
 		d.check("auth.oidc.client_id", o.ClientID != "", "is missing")
 		d.check("auth.oidc.roles_claim", o.RolesClaim != "", "is missing: it says which of the provider's users may come in, and as what")
 		d.check("auth.oidc", c.PublicURL != "", "needs public_url: the provider sends people back there")
@@ -287,18 +288,12 @@ func (d *decoder) patterns(at string, patterns []string) {
 	}
 }
 
+// notHTTP is said of an address without repeating it: credentials can be in any part of it.
+const notHTTP = "is not an http:// or https:// address, such as https://host.example/path"
+
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-}
-
-// redact keeps credentials of an address out of messages.
-func redact(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "(unparsable)"
-	}
-	return u.Redacted()
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

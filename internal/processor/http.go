@@ -120,7 +120,7 @@ func parseURL(s string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("url: not a valid URL") // the parser's error repeats the URL with its credentials
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("url: scheme %q; want http or https", u.Scheme)
+		return nil, errors.New("url: must begin with http:// or https://")
 	case u.Host == "":
 		return nil, errors.New("url: no host")
 	}
