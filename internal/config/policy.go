@@ -18,9 +18,11 @@ type optional[T any] struct {
 }
 
 func (o *optional[T]) decode(d *decoder, n *yaml.Node, path string, tag reflect.StructTag) {
-	if n.Kind == yaml.ScalarNode && n.Value == "none" {
-		o.none = true
-		return
+	if n.Kind == yaml.ScalarNode {
+		if text, err := expand(n.Value, d.env); err == nil && text == "none" {
+			o.none = true
+			return
+		}
 	}
 	d.value(n, path, reflect.ValueOf(&o.value).Elem(), tag)
 }
