@@ -29,7 +29,7 @@ func (p *program) check(ctx context.Context, args []string) error {
 	if _, err := p.parse(set, args, 0); err != nil {
 		return err
 	}
-	c, err := p.configure(flags)
+	c, err := p.configure(flags, preflight)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,6 @@ func (p *program) check(ctx context.Context, args []string) error {
 	found, err := p.examine(ctx, c, *sample)
 	if err != nil {
 		found = append(found, doctor.Finding{Level: doctor.Error, Check: "store", Text: err.Error()})
-	}
-	if err := preflight(c); err != nil {
-		found = append(found, doctor.Finding{Level: doctor.Error, Check: "configuration", Text: err.Error()})
 	}
 	if err := p.report(found, *asJSON); err != nil {
 		return err

@@ -19,34 +19,50 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
+// unfitFile has one mistake on each line, which only the packages that use the values can see.
+const unfitFile = `redis:
+  url: redis://:s3cret@h:port
+  tls: {ca: no.pem}
+queues:
+  a: {worker: {http: {url: "http://h", secret: "whsec_!"}}}
+  b: {worker: {http: {url: "http://h", secret_env: HOOK_SECRET}}}
+  bull:c: {worker: {command: {argv: [no-such-program]}}}
+lisen: x
+`
+
+// unfitSaid is what FILE is told of it.
+const unfitSaid = "dashboard: FILE:2: redis.url: is not a valid address, such as redis://user:password@host:6379/0; " +
+	"in user and password write / ? # @ : and % as %2F %3F %23 %40 %3A and %25\n" +
+	"dashboard: FILE:3: redis.tls.ca: open DIR/no.pem: no such file or directory\n" +
+	"dashboard: FILE:5: queues.a.worker.http.secret: what follows whsec_ is not base64\n" +
+	"dashboard: FILE:6: queues.b.worker.http.secret_env: what follows whsec_ is not base64\n" +
+	"dashboard: FILE:7: queues.bull:c.worker.command.argv: no-such-program: executable file not found in $PATH\n" +
+	"dashboard: FILE:8: lisen: unknown key; the nearest known key is \"listen\"\n"
+
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	bad := file(t, "lisen: x\nqueues: {a: {policy: {attempts: 0}}}\n")
+	unfit, secret := file(t, unfitFile), []string{"HOOK_SECRET=whsec_!"}
+	said := strings.NewReplacer("FILE", unfit, "DIR", filepath.Dir(unfit)).Replace(unfitSaid)
 	for name, tt := range map[string]struct {
 		env  []string
 		args []string
 		want string
 	}{
-		"flag":          {args: []string{"-redsi", "x"}, want: "dashboard: unknown flag -redsi; the nearest known flag is -redis"},
-		"flag value":    {args: []string{"-store", "disk"}, want: `dashboard: -store: "disk" is not one of auto, child, memory`},
-		"missing value": {args: []string{"-listen"}, want: "dashboard: flag needs an argument: -listen"},
-		"command":       {args: []string{"chekc"}, want: `dashboard: unknown command "chekc"; did you mean check?`},
-		"argument":      {args: []string{"serve", "x"}, want: `dashboard: serve: "x" is one argument too many`},
-		"environment":   {env: []string{"BULLPEN_LISTEN=nowhere"}, want: `dashboard: BULLPEN_LISTEN: "nowhere" is not host:port`},
-		"file":          {args: []string{"-config", bad}, want: "dashboard: " + bad + `:1: lisen: unknown key; the nearest known key is "listen"`},
-		"file, all":     {args: []string{"-config", bad}, want: "dashboard: " + bad + ":2: queues.a.policy.attempts: 0 is too small: at least 1"},
-		"no file":       {args: []string{"-config", "no.yaml"}, want: "dashboard: no.yaml: cannot be read: no such file or directory"},
-		"redis url":     {args: []string{"-redis", "ftp://x"}, want: "dashboard: redis url ftp://x: scheme"},
-		"hash tag":      {args: []string{"-redis", "redis://h?cluster=1"}, want: `dashboard: prefix "bull": a Cluster needs a hash tag`},
-		"open":          {args: []string{"-listen", ":1"}, want: "dashboard: -listen: :1 can be reached from other machines and there is no login"},
-		"no program": {
-			args: []string{"-config", file(t, `queues: {a: {worker: {command: {argv: [./nope.sh]}}}, b: {worker: {command: {argv: [no-such-program]}}}}`)},
-			want: "/nope.sh: no such file or directory\ndashboard: worker of queue \"b\": no-such-program: executable file not found in $PATH",
-		},
-		"bad secret": {
-			args: []string{"-config", file(t, `queues: {a: {worker: {http: {url: "http://h", secret: "whsec_!"}}}}`)},
-			want: `dashboard: worker of queue "a": secret`,
-		},
+		"flag":           {args: []string{"-redsi", "x"}, want: "dashboard: unknown flag -redsi; the nearest known flag is -redis"},
+		"flag value":     {args: []string{"-store", "disk"}, want: `dashboard: -store: "disk" is not one of auto, child, memory`},
+		"missing value":  {args: []string{"-listen"}, want: "dashboard: flag needs an argument: -listen"},
+		"command":        {args: []string{"chekc"}, want: `dashboard: unknown command "chekc"; did you mean check?`},
+		"argument":       {args: []string{"serve", "x"}, want: `dashboard: serve: "x" is one argument too many`},
+		"environment":    {env: []string{"BULLPEN_LISTEN=nowhere"}, want: `dashboard: BULLPEN_LISTEN: "nowhere" is not host:port`},
+		"file":           {args: []string{"-config", bad}, want: "dashboard: " + bad + `:1: lisen: unknown key; the nearest known key is "listen"`},
+		"file, all":      {args: []string{"-config", bad}, want: "dashboard: " + bad + ":2: queues.a.policy.attempts: 0 is too small: at least 1"},
+		"no file":        {args: []string{"-config", "no.yaml"}, want: "dashboard: no.yaml: cannot be read: no such file or directory"},
+		"redis url":      {args: []string{"-redis", "ftp://x"}, want: "dashboard: -redis: must begin with redis://"},
+		"hash tag":       {args: []string{"-redis", "redis://h?cluster=1"}, want: `dashboard: redis.prefixes: prefix "bull": a Cluster needs a hash tag`},
+		"open":           {args: []string{"-listen", ":1"}, want: "dashboard: -listen: :1 can be reached from other machines and there is no login"},
+		"all at once":    {env: secret, args: []string{"-config", unfit}, want: said},
+		"check, too":     {env: secret, args: []string{"check", "-config", unfit}, want: said},
 		"add nothing":    {args: []string{"add", "emails"}, want: "dashboard: add: it takes QUEUE NAME [JSON]"},
 		"add no JSON":    {args: []string{"add", "emails", "hi", "{a:1}"}, want: "dashboard: add: the data is not JSON"},
 		"add queue name": {args: []string{"add", "a:b", "hi"}, want: `dashboard: add: queue "a:b": a queue name has no colon`},

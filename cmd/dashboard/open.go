@@ -17,15 +17,15 @@ import (
 )
 
 // configure reads the configuration that flags (registered on set before it was parsed) and environment name.
-func (p *program) configure(flags *config.Flags) (*config.Config, error) {
-	c, err := config.Load(flags, p.environ)
-	if err != nil {
-		return nil, err
+func (p *program) configure(flags *config.Flags, more ...config.Check) (*config.Config, error) {
+	return config.Load(flags, p.environ, append(more, reachable)...)
+}
+
+// reachable is the config.Check of how Redis is reached.
+func reachable(c *config.Config, report func(key, text string)) {
+	for _, wrong := range storeOptions(c, nil).Problems() {
+		report("redis."+wrong.Option, wrong.Err.Error())
 	}
-	if err := storeOptions(c, nil).Validate(); err != nil {
-		return nil, usageError{err.Error()}
-	}
-	return c, nil
 }
 
 // logger writes text to a terminal and JSON elsewhere.

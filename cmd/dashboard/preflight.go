@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"bullpen/internal/config"
@@ -15,42 +12,50 @@ import (
 	"bullpen/internal/processor"
 )
 
-// preflight finds workers that could never run a job: better no start than a queue whose every job fails.
-func preflight(c *config.Config) error {
-	var errs []error
-	for _, id := range workerQueues(c) {
-		if err := tryWorker(c, id); err != nil {
-			errs = append(errs, usagef("worker of queue %q: %v", id.Name, err))
+// preflight is the config.Check of workers that could never run a job: better no start than a queue whose every job
+// fails. It is for the commands that run or judge workers; the others may be used where the programs are not.
+func preflight(c *config.Config, report func(key, text string)) {
+	for id, q := range c.Queues {
+		if q.Worker == nil {
+			continue
+		}
+		key := q.Key + ".worker."
+		if h := q.Worker.HTTP; h != nil {
+			tryHTTP(id, *h, key+"http.", report)
+		}
+		if cmd := q.Worker.Command; cmd != nil && len(cmd.Argv) > 0 {
+			if err := findProgram(cmd.Argv[0], c.Dir); err != nil {
+				report(key+"command.argv", err.Error())
+			}
 		}
 	}
-	return errors.Join(errs...)
 }
 
-// workerQueues are the named queues that have a worker here, in the order of their names.
-func workerQueues(c *config.Config) []keys.Queue {
-	ids := slices.SortedFunc(maps.Keys(c.Queues), func(a, b keys.Queue) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Prefix, b.Prefix))
-	})
-	return slices.DeleteFunc(ids, func(id keys.Queue) bool { return c.Queues[id].Worker == nil })
-}
-
-func tryWorker(c *config.Config, id keys.Queue) error {
-	w := c.Queues[id].Worker
-	if h := w.HTTP; h != nil {
-		_, err := processor.HTTP(processor.HTTPOptions{Queue: id, URL: h.URL, Secret: h.Secret, Headers: h.Headers})
-		return err
+func tryHTTP(id keys.Queue, h config.HTTPWorker, key string, report func(key, text string)) {
+	_, err := processor.HTTP(processor.HTTPOptions{Queue: id, URL: h.URL, Secret: h.Secret, Headers: h.Headers})
+	if err == nil {
+		return
 	}
+	option, text, _ := strings.Cut(err.Error(), ": ")
+	if option == "secret" && h.SecretEnv != "" {
+		option = "secret_env"
+	}
+	report(key+option, text)
+}
+
+// findProgram says why a command worker's program cannot be run.
+func findProgram(program, dir string) error {
 	// A name with a slash is relative to the folder the command will run in.
-	program := w.Command.Argv[0]
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		program = filepath.Join(c.Dir, program)
+		program = filepath.Join(dir, program)
 	}
-	if _, err := exec.LookPath(program); err != nil {
-		var cause *exec.Error
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return fmt.Errorf("%s: %w", program, err)
+	_, err := exec.LookPath(program)
+	if err == nil {
+		return nil
 	}
-	return nil
+	var cause *exec.Error
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Errorf("%s: %w", program, err)
 }

@@ -23,11 +23,8 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	if _, err := p.parse(set, args, 0); err != nil {
 		return err
 	}
-	c, err := p.configure(flags)
+	c, err := p.configure(flags, preflight)
 	if err != nil {
-		return err
-	}
-	if err := preflight(c); err != nil {
 		return err
 	}
 	log := p.logger(c.LogLevel)

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,4 +207,12 @@ func (w *workforce) stop(grace context.Context) ([]processor.HandedBack, error) 
 		w.server.demo.Stop()
 	}
 	return pool.Stop(grace)
+}
+
+// workerQueues are the named queues that have a worker here, in the order of their names.
+func workerQueues(c *config.Config) []keys.Queue {
+	ids := slices.SortedFunc(maps.Keys(c.Queues), func(a, b keys.Queue) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Prefix, b.Prefix))
+	})
+	return slices.DeleteFunc(ids, func(id keys.Queue) bool { return c.Queues[id].Worker == nil })
 }

@@ -177,6 +177,8 @@ type Notify struct {
 
 // Queue is one named queue.
 type Queue struct {
+	// Key is where the file names it, such as "queues.mail".
+	Key    string
 	Policy policy.Policy
 	Worker *Worker // nil when no worker runs here
 }

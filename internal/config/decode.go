@@ -21,6 +21,8 @@ type decoder struct {
 	env      func(string) (string, bool)
 	places   places
 	problems []Problem
+	// unclear says that the defaults could not be read, so that nothing can be said of a policy.
+	unclear bool
 }
 
 // places remembers where each setting came from, by path.

@@ -30,7 +30,10 @@ func settings() []setting {
 			flag: "redis", path: "redis.url",
 			usage: "`URL` of Redis: redis://, rediss://, unix:// or redis+sentinel://",
 			set: func(c *Config, v []string) error {
-				c.Redis.URL, c.Redis.Addrs, c.Redis.MasterName = v[0], nil, ""
+				// What the file says of another server must not go to this one.
+				r := &c.Redis
+				r.URL, r.Addrs, r.MasterName = v[0], nil, ""
+				r.Username, r.Password, r.TLS = "", "", TLS{}
 				return nil
 			},
 		},
@@ -119,7 +122,7 @@ func Register(fs *flag.FlagSet) *Flags {
 // Env looks up environment variables, as os.LookupEnv does.
 type Env func(name string) (string, bool)
 
-// given returns the values of s from the command line, else from the environment, and where they came from. A
+// values returns the values of s from the command line, else from the environment, and where they came from. A
 // variable that is set to nothing counts as not set.
 func (f *Flags) values(s setting, env Env) (values []string, source string) {
 	if v := f.given[s.flag]; len(v) > 0 {

@@ -34,10 +34,14 @@ type queueKeys struct {
 	Worker *Worker    `key:"worker"`
 }
 
+// Check finds problems that only other packages can see. c may be one that has problems already; report takes the key at
+// fault, and says nothing of one that has been reported.
+type Check func(c *Config, report func(key, text string))
+
 // Load reads the configuration file that flags or environ name (bullpen.yaml in the working directory if neither does
 // and it is there) and lays environ and flags over it. environ has the form of os.Environ. The error, if the
-// configuration cannot be used, is an *Error with every problem found.
-func Load(flags *Flags, environ []string) (*Config, error) {
+// configuration cannot be used, is an *Error with every problem found, those of checks among them.
+func Load(flags *Flags, environ []string, checks ...Check) (*Config, error) {
 	d := &decoder{env: lookup(environ), places: places{}}
 	file := fileKeys{Config: Default()}
 	d.readFile(flags, &file)
@@ -48,6 +52,9 @@ func Load(flags *Flags, environ []string) (*Config, error) {
 	d.settle(c)
 	d.queues(c, file.Queues)
 	d.validate(c)
+	for _, check := range checks {
+		check(c, func(key, text string) { d.check(key, false, "%s", text) })
+	}
 	if len(d.problems) > 0 {
 		sortProblems(d.problems)
 		return nil, &Error{Problems: d.problems}
@@ -186,6 +193,7 @@ func stateDir(env Env) string {
 // queues turns the named queues into policies and workers.
 func (d *decoder) queues(c *Config, named map[string]queueKeys) {
 	c.Queues = make(map[keys.Queue]Queue, len(named))
+	d.defaults(c)
 	for _, name := range sortedKeys(named) {
 		path, q := join("queues", name), named[name]
 		id, err := queueID(name, c.Redis.Prefixes)
@@ -202,10 +210,21 @@ func (d *decoder) queues(c *Config, named map[string]queueKeys) {
 			p.LockRenew = q.Worker.LockRenew
 			d.worker(path+".worker", q.Worker)
 		}
-		c.Queues[id] = Queue{Policy: p, Worker: q.Worker}
+		c.Queues[id] = Queue{Key: path, Policy: p, Worker: q.Worker}
 		d.judge(c, path, id, c.Queues[id])
 	}
 	d.rings(c)
+}
+
+// defaults checks the policy of the queues that are not named.
+func (d *decoder) defaults(c *Config) {
+	if d.unclear = d.faulty("defaults."); d.unclear {
+		return
+	}
+	d.check("defaults.dead_letter", !strings.Contains(c.Defaults.DeadLetter, ":"), notQueue, c.Defaults.DeadLetter)
+	for _, found := range c.Defaults.Validate() {
+		d.check("defaults."+found.Field, found.Warning, "%s", found.Text)
+	}
 }
 
 // QueueID reads a queue's name as a person gives it: "name", under the first prefix, or "prefix:name".

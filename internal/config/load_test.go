@@ -128,7 +128,7 @@ func TestPolicies(t *testing.T) {
 	require.Equal(t, defaults, c.Defaults)
 
 	bare := c.Queues[keys.Queue{Prefix: "bull", Name: "bare"}]
-	require.Equal(t, Queue{Policy: defaults}, bare)
+	require.Equal(t, Queue{Key: "queues.bare", Policy: defaults}, bare)
 	require.Equal(t, defaults, c.Queues[keys.Queue{Prefix: "app:bull", Name: "all"}].Policy)
 
 	cleared := c.Queues[keys.Queue{Prefix: "bull", Name: "cleared"}].Policy
@@ -222,6 +222,35 @@ func TestPrecedence(t *testing.T) {
 	require.Equal(t, "127.0.0.1:4", c.Listen, "the last one counts")
 	require.Equal(t, []string{"a", "b"}, c.Redis.Prefixes)
 	require.False(t, c.ReadOnly)
+}
+
+// TestRedisFlagTakesNoCredentials proves that a server named later does not get what the file says of another.
+func TestRedisFlagTakesNoCredentials(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "b.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`redis: {url: "redis://old", username: ada, password: old, tls: {cert: x.pem}, alias: eu}`), 0o600))
+	want := Redis{URL: "redis://:new@other", Prefixes: []string{"bull"}, Alias: "eu"}
+
+	c, err := load(t, nil, "-config", file, "-redis", "redis://:new@other")
+	require.NoError(t, err)
+	require.Equal(t, want, c.Redis)
+	c, err = load(t, []string{"BULLPEN_REDIS=redis://:new@other"}, "-config", file)
+	require.NoError(t, err)
+	require.Equal(t, want, c.Redis)
+}
+
+// TestChecks proves that what others find is told with the rest, and once.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "b.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("listen: nowhere\nqueues:\n  bull:a: {}\n"), 0o600))
+	_, err := Load(&Flags{given: map[string][]string{"config": {file}}}, []string{"HOME=/home/ada"}, func(c *Config, report func(key, text string)) {
+		report("listen", "is said already")
+		for _, q := range c.Queues {
+			report(q.Key, "is odd")
+		}
+	})
+	require.EqualError(t, err, file+`:1: listen: "nowhere" is not host:port, such as 127.0.0.1:8080`+"\n"+file+":3: queues.bull:a: is odd")
 }
 
 func TestBadFlagsAndVariables(t *testing.T) {

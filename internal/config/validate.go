@@ -172,10 +172,8 @@ func reservedHeader(name string) bool {
 // judge adds what the policy itself finds wrong with a queue; warnings only where a worker of ours runs it.
 func (d *decoder) judge(c *Config, path string, id keys.Queue, q Queue) {
 	dead := q.Policy.DeadLetter
-	d.check(path+".policy.dead_letter", !strings.Contains(dead, ":"), "%q is not a queue name: it has a colon", dead)
-	if slices.ContainsFunc(d.problems, func(p Problem) bool {
-		return strings.HasPrefix(p.Key, path+".") || strings.HasPrefix(p.Key, "defaults.")
-	}) {
+	d.check(d.policyPath(path, "dead_letter"), !strings.Contains(dead, ":"), notQueue, dead)
+	if d.unclear || d.faulty(path+".") {
 		return // the values are not what was meant
 	}
 	facts := policy.Facts{Queue: id.Name, Worker: q.Worker != nil, ShutdownGrace: c.ShutdownGrace}
@@ -188,6 +186,13 @@ func (d *decoder) judge(c *Config, path string, id keys.Queue, q Queue) {
 			c.Warnings = append(c.Warnings, d.problem(at, found.Text))
 		}
 	}
+}
+
+const notQueue = "%q is not a queue name: it has a colon"
+
+// faulty reports whether there is a problem with a setting below prefix.
+func (d *decoder) faulty(prefix string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool { return strings.HasPrefix(p.Key, prefix) })
 }
 
 // policyPath is the path of a policy's field: where the queue gives it, else where the defaults do.
@@ -219,10 +224,7 @@ func (d *decoder) rings(c *Config) {
 		}
 		found := policy.Rings(dead)
 		for _, name := range sortedKeys(found) {
-			path := join("queues", name)
-			if prefix != c.Redis.Prefixes[0] {
-				path = join("queues", prefix+":"+name)
-			}
+			path := c.Queues[keys.Queue{Prefix: prefix, Name: name}].Key
 			d.check(d.policyPath(path, found[name].Field), false, "%s", found[name].Text)
 		}
 	}

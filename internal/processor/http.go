@@ -63,8 +63,8 @@ type httpWorker struct {
 	secrets       *strings.Replacer
 }
 
-// HTTP returns a handler that posts each attempt to a URL and takes the job's outcome from the answer. The error names
-// the option at fault.
+// HTTP returns a handler that posts each attempt to a URL and takes the job's outcome from the answer. The error begins
+// with the option at fault, in lower case, and a colon.
 func HTTP(o HTTPOptions) (engine.Handler, error) {
 	u, err := parseURL(o.URL)
 	if err != nil {

@@ -63,10 +63,29 @@ type TLS struct {
 var ErrNoHashTag = errors.New("a Cluster needs a hash tag in the key prefix, such as {bull}, " +
 	"because scripts touch several queues at once (flows, dead letters) and all their keys must be on one node")
 
-// Validate reports settings that cannot work, without touching the network.
-func (o Options) Validate() error {
-	_, err := o.target()
-	return err
+// OptionError is what is wrong with one option: "url", "tls.ca", "tls.cert" or "prefixes".
+type OptionError struct {
+	Option string
+	// Err does not repeat what may be secret.
+	Err error
+}
+
+func (e *OptionError) Error() string { return "redis " + e.Option + ": " + e.Err.Error() }
+
+func (e *OptionError) Unwrap() error { return e.Err }
+
+func joined(wrong []*OptionError) error {
+	var errs []error
+	for _, w := range wrong {
+		errs = append(errs, w)
+	}
+	return errors.Join(errs...)
+}
+
+// Problems are the options that cannot work, as far as that can be told without the network.
+func (o Options) Problems() []*OptionError {
+	_, wrong := o.target()
+	return wrong
 }
 
 func (o Options) withDefaults() Options {
@@ -90,7 +109,7 @@ func hasHashTag(prefix string) bool {
 }
 
 // config loads the files.
-func (t TLS) config() (*tls.Config, error) {
+func (t TLS) config() (_ *tls.Config, wrong []*OptionError) {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: t.ServerName,
@@ -98,21 +117,21 @@ func (t TLS) config() (*tls.Config, error) {
 		InsecureSkipVerify: t.SkipVerify,
 	}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls ca: %w", err)
-		}
 		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls ca: %s has no certificate in PEM form", t.CA)
+		pem, err := os.ReadFile(t.CA)
+		if err == nil && !c.RootCAs.AppendCertsFromPEM(pem) {
+			err = fmt.Errorf("%s has no certificate in PEM form", t.CA)
+		}
+		if err != nil {
+			wrong = append(wrong, &OptionError{"tls.ca", err})
 		}
 	}
 	if t.Cert != "" || t.Key != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("tls certificate: %w", err)
+			wrong = append(wrong, &OptionError{"tls.cert", err})
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
-	return c, nil
+	return c, wrong
 }

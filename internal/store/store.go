@@ -45,9 +45,9 @@ const probeTimeout = 3 * time.Second
 // order; one that refuses us (password, permission, Cluster against single) is. ctx bounds the opening only.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	t, err := o.target()
-	if err != nil {
-		return nil, err
+	t, wrong := o.target()
+	if len(wrong) > 0 {
+		return nil, joined(wrong)
 	}
 	s := &Store{kind: KindServer, target: t, maxBlock: o.MaxBlock}
 	if t.mode == none {
@@ -58,9 +58,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.client = s.target.client(func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true })
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if s.banner, err = s.probe(ctx); err != nil {
+	banner, err := s.probe(ctx)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.banner = banner
 	return s, nil
 }
 

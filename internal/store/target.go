@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,10 +66,12 @@ func (t target) client(adjust func(*redis.UniversalOptions)) redis.UniversalClie
 }
 
 // target works out what the options name.
-func (o Options) target() (target, error) {
+func (o Options) target() (t target, wrong []*OptionError) {
 	t, err := o.named()
-	if err != nil || t.mode == none {
-		return t, err
+	if err != nil {
+		wrong = append(wrong, &OptionError{"url", err})
+	} else if t.mode == none {
+		return t, nil
 	}
 	if o.Username != "" {
 		t.opts.Username = o.Username
@@ -77,19 +80,14 @@ func (o Options) target() (target, error) {
 		t.opts.Password = o.Password
 	}
 	if o.TLS != nil {
-		if t.opts.TLSConfig, err = o.TLS.config(); err != nil {
-			return t, err
-		}
+		config, bad := o.TLS.config()
+		t.opts.TLSConfig, wrong = config, append(wrong, bad...)
 	}
-	if t.mode != cluster {
-		return t, nil
+	untagged := func(prefix string) bool { return !hasHashTag(prefix) }
+	if i := slices.IndexFunc(o.Prefixes, untagged); t.mode == cluster && i >= 0 {
+		wrong = append(wrong, &OptionError{"prefixes", fmt.Errorf("prefix %q: %w", o.Prefixes[i], ErrNoHashTag)})
 	}
-	for _, p := range o.Prefixes {
-		if !hasHashTag(p) {
-			return t, fmt.Errorf("prefix %q: %w", p, ErrNoHashTag)
-		}
-	}
-	return t, nil
+	return t, wrong
 }
 
 func (o Options) named() (target, error) {
@@ -110,17 +108,17 @@ func (o Options) named() (target, error) {
 }
 
 // parseURL reads the address of a server. The query may have db, addr (more nodes or Sentinels), master_name, cluster,
-// skip_verify, sentinel_username and sentinel_password.
+// skip_verify, sentinel_username and sentinel_password. No error repeats a part of it: with a character that should be
+// escaped a piece of the password can be in any of them.
 func parseURL(raw string) (target, error) {
+	if !strings.Contains(raw, "://") {
+		return target{}, errors.New("needs a scheme, such as redis://127.0.0.1:6379")
+	}
 	// net/url refuses a list of hosts with ports, so the list is taken out first.
 	raw, more := splitHosts(raw)
 	u, err := url.Parse(raw)
-	if err != nil {
-		var cause *url.Error // its text would repeat the password
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return target{}, fmt.Errorf("redis url: %w", err)
+	if err != nil || u.Fragment != "" || (u.Scheme != "unix" && strings.Contains(u.EscapedPath(), "@")) {
+		return target{}, errMalformed
 	}
 	t := target{mode: single, name: nameOf(u, more)}
 	t.opts.Username = u.User.Username()
@@ -132,16 +130,20 @@ func parseURL(raw string) (target, error) {
 	case scheme == "redis" || scheme == "rediss":
 		err = t.tcp(u, more, viaSentinel)
 	default:
-		err = fmt.Errorf("scheme %q is not one of redis, rediss, unix, redis+sentinel, rediss+sentinel", u.Scheme)
+		err = errors.New("must begin with redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://")
 	}
 	if err == nil {
 		err = t.query(u.Query())
 	}
 	if err != nil {
-		return target{}, fmt.Errorf("redis url %s: %w", t.name, err)
+		return target{}, err
 	}
 	return t, nil
 }
+
+// errMalformed is of an address whose parts cannot be told apart.
+var errMalformed = errors.New("is not a valid address, such as redis://user:password@host:6379/0; " +
+	"in user and password write / ? # @ : and % as %2F %3F %23 %40 %3A and %25")
 
 // splitHosts takes all hosts but the first out of "scheme://user@h1:1,h2:2/path".
 func splitHosts(raw string) (rest string, more []string) {
@@ -217,7 +219,7 @@ func (t *target) database(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a database number", text)
+		return errors.New("needs a database number after the host or in db, as in redis://127.0.0.1:6379/0")
 	}
 	t.opts.DB = n
 	return nil
@@ -231,6 +233,9 @@ func (t *target) query(q url.Values) error {
 		case "db":
 			err = t.database(last)
 		case "addr":
+			if strings.Contains(strings.Join(values, ""), "@") {
+				return errors.New("needs host:port in addr; user and password go before the first host")
+			}
 			t.opts.Addrs = append(t.opts.Addrs, values...)
 		case "master_name":
 			t.opts.MasterName = last
@@ -241,7 +246,8 @@ func (t *target) query(q url.Values) error {
 		case "cluster", "skip_verify":
 			err = t.toggle(key, last)
 		default:
-			err = fmt.Errorf("unknown option %q in the query", key)
+			err = errors.New("has an unknown option in the query; there are db, addr, master_name, cluster, skip_verify, " +
+				"sentinel_username and sentinel_password")
 		}
 		if err != nil {
 			return err
@@ -263,7 +269,7 @@ func (t *target) toggle(key, value string) error {
 	on, err := strconv.ParseBool(value)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s=%s is neither true nor false", key, value)
+		return fmt.Errorf("needs true or false in %s", key)
 	case on && key == "cluster":
 		t.mode = cluster
 	case on && t.opts.TLSConfig == nil:

@@ -79,8 +79,8 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tt.o.target()
-			require.NoError(t, err)
+			got, wrong := tt.o.target()
+			require.Empty(t, wrong)
 			require.Equal(t, tt.want, got.mode)
 			require.Equal(t, tt.text, got.name)
 			require.Equal(t, tt.addrs, got.opts.Addrs)
@@ -95,26 +95,67 @@ func TestTargets(t *testing.T) {
 
 func TestTargetsRefused(t *testing.T) {
 	t.Parallel()
+	const (
+		scheme   = "redis url: must begin with redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://"
+		database = "redis url: needs a database number after the host or in db, as in redis://127.0.0.1:6379/0"
+		option   = "redis url: has an unknown option in the query; there are db, addr, master_name, cluster, skip_verify, sentinel_username and sentinel_password"
+		bare     = "redis url: needs a scheme, such as redis://127.0.0.1:6379"
+	)
+	malformed := "redis url: " + errMalformed.Error()
 	for url, want := range map[string]string{
-		"http://u:secret@h":             `redis url http://h: scheme "http" is not one of redis, rediss, unix, redis+sentinel, rediss+sentinel`,
-		"redis://u:secret@h:port":       `redis url: invalid port ":port" after host`,
-		"redis://h/x":                   `redis url redis://h/x: "x" is not a database number`,
-		"redis://h?db=-1":               `redis url redis://h: "-1" is not a database number`,
-		"unix://run/r.sock":             "redis url unix://run/r.sock: needs an absolute path, as in unix:///run/redis.sock",
-		"redis+sentinel://h":            "redis url redis+sentinel://h: needs the master's name, as in redis+sentinel://host:26379/mymaster",
-		"redis://h?pool=1":              `redis url redis://h: unknown option "pool" in the query`,
-		"redis://h?cluster=perhaps":     "redis url redis://h: cluster=perhaps is neither true nor false",
-		"redis://h?skip_verify=1":       "redis url redis://h: skip_verify goes with rediss",
-		"redis://h/2?cluster=true":      "redis url redis://h/2: a Cluster has database 0 only",
-		"redis://h:1,h:2":               `prefix "bull": ` + ErrNoHashTag.Error(),
-		"redis://h?cluster=true&addr=x": `prefix "bull": ` + ErrNoHashTag.Error(),
+		"http://u:secret@h":                   scheme,
+		"secret://h":                          scheme,
+		"redis://u:secret@h:port":             malformed,
+		"redis://u:secret/more@h":             malformed,
+		"redis://u:12/secret@h":               malformed,
+		"redis://u:12#secret@h":               malformed,
+		"redis://u:12?secret@h":               option,
+		"redis+sentinel://u:12/secret@h":      malformed,
+		"redis+sentinel://h/main/secret":      database,
+		"redis://u:%secret@h":                 malformed,
+		"redis:///secret":                     database,
+		"redis://h?db=secret":                 database,
+		"redis://h?addr=u:secret@i:1":         "redis url: needs host:port in addr; user and password go before the first host",
+		"redis://h?skip_verify=secret":        "redis url: needs true or false in skip_verify",
+		"redis//:secret@h":                    bare,
+		"u:secret@h":                          bare,
+		"127.0.0.1:6379":                      bare,
+		"x":                                   bare,
+		"redis://h/x":                         database,
+		"redis://h?db=-1":                     database,
+		"unix://run/r.sock":                   "redis url: needs an absolute path, as in unix:///run/redis.sock",
+		"redis+sentinel://h":                  "redis url: needs the master's name, as in redis+sentinel://host:26379/mymaster",
+		"redis://h?pool=1":                    option,
+		"redis://h?skip_verify=1":             "redis url: skip_verify goes with rediss",
+		"redis://h/2?cluster=true":            "redis url: a Cluster has database 0 only",
+		"redis://h:1,h:2":                     `redis prefixes: prefix "bull": ` + ErrNoHashTag.Error(),
+		"redis://h:1?cluster=true&addr=x&db=": `redis prefixes: prefix "bull": ` + ErrNoHashTag.Error(),
 	} {
-		err := Options{URL: url, Prefixes: []string{"bull"}}.Validate()
-		require.EqualError(t, err, want)
-		require.NotContains(t, err.Error(), "secret")
+		wrong := Options{URL: url, Prefixes: []string{"bull"}}.Problems()
+		require.Len(t, wrong, 1, url)
+		require.EqualError(t, wrong[0], want, url)
+		require.NotContains(t, wrong[0].Error(), "secret", url)
 	}
-	require.ErrorIs(t, Options{Addrs: []string{"h:1"}, Prefixes: []string{"{a}", "{}"}}.Validate(), ErrNoHashTag)
-	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{CA: "no.pem"}}.Validate(), "tls ca: open no.pem")
-	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{CA: "target_test.go"}}.Validate(), "no certificate in PEM form")
-	require.ErrorContains(t, Options{URL: "redis://h", TLS: &TLS{Cert: "no.pem"}}.Validate(), "tls certificate")
+	require.ErrorIs(t, Options{Addrs: []string{"h:1"}, Prefixes: []string{"{a}", "{}"}}.Problems()[0], ErrNoHashTag)
+}
+
+func TestEveryProblemIsNamed(t *testing.T) {
+	t.Parallel()
+	said := func(o Options) (all []string) {
+		for _, w := range o.Problems() {
+			all = append(all, w.Error())
+		}
+		return all
+	}
+	require.Empty(t, said(Options{URL: "redis://h"}))
+	require.Equal(t, []string{"redis tls.ca: target_test.go has no certificate in PEM form"},
+		said(Options{URL: "redis://h", TLS: &TLS{CA: "target_test.go"}}))
+	require.Equal(t, []string{
+		"redis url: needs a scheme, such as redis://127.0.0.1:6379",
+		"redis tls.ca: open no.pem: no such file or directory",
+		"redis tls.cert: open no.pem: no such file or directory",
+	}, said(Options{URL: "h", TLS: &TLS{CA: "no.pem", Cert: "no.pem"}}))
+	_, err := Open(t.Context(), Options{URL: "h", TLS: &TLS{CA: "no.pem"}})
+	require.ErrorContains(t, err, "redis url: needs a scheme")
+	require.ErrorContains(t, err, "redis tls.ca: open no.pem")
 }
