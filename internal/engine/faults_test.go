@@ -92,6 +92,43 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
+// TestLostReplyOfADamagedJob loses the reply about a job whose hash is a text by then. It cannot be read to tell what
+// became of it, and must not hold up the others.
+func TestLostReplyOfADamagedJob(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	if err := q.runner.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	damaged := add(t, q, "breaks", nil, JobOptions{})
+	rest := addMany(t, q, 5, JobOptions{})
+	p := newProxy(t, srv)
+	outcomes := make(chan Outcome, 100)
+	w := newWorker(t, queueOn(t, p.client(t), q.Prefix), func(ctx context.Context, j *Job) (any, error) {
+		if j.Name == "breaks" {
+			key := q.JobKey(j.ID)
+			if err := errors.Join(q.client.Del(ctx, key).Err(), q.client.Set(ctx, key, "text", 0).Err()); err != nil {
+				t.Error(err)
+			}
+			p.loseReply(j.token)
+		}
+		return nil, nil
+	}, func(o *WorkerOptions) {
+		o.Observer = observed{finished: func(o Outcome) { outcomes <- o }}
+	})
+	run(t, w)
+	for _, id := range rest {
+		awaitState(t, q, id, keys.Completed)
+	}
+	got := map[Outcome]int{}
+	for range 1 + len(rest) {
+		got[<-outcomes]++
+	}
+	if p.lost() != 1 || got[OutcomeLost] != 1 || got[OutcomeCompleted] != len(rest) {
+		t.Errorf("%d replies were lost and the outcomes are %v, of job %s too", p.lost(), got, damaged.ID)
+	}
+}
+
 // run starts a worker that is stopped in the test's cleanup.
 func run(t testing.TB, w *Worker) {
 	t.Helper()

@@ -172,11 +172,14 @@ func (t *trip) lose(a *attempt, err error) {
 // is as it was, or was recovered from a worker that had lost the lock: ourselves.
 func (t *trip) hasMoved(ctx context.Context, a *attempt) (bool, error) {
 	j, err := t.w.q.Jobs(ctx, []string{a.job.ID})
-	if err != nil {
-		return false, err
+	state := keys.Unknown
+	if err == nil {
+		state, err = t.w.q.State(ctx, a.job.ID)
 	}
-	state, err := t.w.q.State(ctx, a.job.ID)
 	switch {
+	case isRefusal(err):
+		// What cannot be read is damaged; to ask again and again would hold up every other job.
+		return false, nil
 	case err != nil:
 		return false, err
 	case j[0] == nil:
