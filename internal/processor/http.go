@@ -42,7 +42,7 @@ type HTTPOptions struct {
 	UnrecoverableStatuses []int
 	// MaxResponse is the largest accepted answer in bytes; default DefaultMaxResponse.
 	MaxResponse int64
-	// Headers are sent with every request; the worker's own win.
+	// Headers are sent with every request; the worker's own win, but for User-Agent.
 	Headers map[string]string
 	// Callbacks, if set, gives each attempt a URL for progress, logs, data and children.
 	Callbacks *Callbacks
@@ -173,9 +173,6 @@ func (h *httpWorker) request(ctx context.Context, j *engine.Job) (*http.Request,
 	req.GetBody = nil
 	for name, value := range h.Headers {
 		req.Header.Set(name, value)
-		if strings.EqualFold(name, "Host") {
-			req.Host = value
-		}
 	}
 	h.setHeaders(ctx, req.Header, j)
 	return req, h.sign(req.Header, body)
@@ -183,7 +180,9 @@ func (h *httpWorker) request(ctx context.Context, j *engine.Job) (*http.Request,
 
 func (h *httpWorker) setHeaders(ctx context.Context, header http.Header, j *engine.Job) {
 	header.Set("Content-Type", "application/json")
-	header.Set("User-Agent", "Bullpen")
+	if _, given := header["User-Agent"]; !given {
+		header.Set("User-Agent", "Bullpen")
+	}
 	header.Set("Bullpen-Queue", headerText(h.Queue.Name))
 	header.Set("Bullpen-Job-Id", headerText(j.ID))
 	header.Set("Bullpen-Attempt", strconv.Itoa(attempt(j)))

@@ -138,18 +138,19 @@ func TestHTTPSendsConfiguredHeadersAndCredentials(t *testing.T) {
 	url, last := recorded(t, nil)
 	withUser := strings.Replace(url, "http://", "http://ada:s3cret@", 1)
 	_, err := worker(t, HTTPOptions{URL: withUser, Headers: map[string]string{
-		"X-Team": "billing", "Bullpen-Queue": "forged", "host": "hooks.example",
+		"X-Team": "billing", "Bullpen-Queue": "forged", "user-agent": "billing/2",
 	}})(t.Context(), aJob())
 	require.NoError(t, err)
 	h := last().header
 	require.Equal(t, "billing", h.Get("X-Team"))
+	require.Equal(t, "billing/2", h.Get("User-Agent"))
 	require.Equal(t, "hooks", h.Get("Bullpen-Queue"))
 	require.Equal(t, "Basic YWRhOnMzY3JldA==", h.Get("Authorization"))
 }
 
 func TestHTTPRefusesBadOptions(t *testing.T) {
 	for want, o := range map[string]HTTPOptions{
-		"scheme":     {URL: "ftp://h/x"},
+		"http://":    {URL: "s3cret:x@h"},
 		"no host":    {URL: "http:///x"},
 		"not base64": {URL: "http://h", Secret: "whsec_%%%"},
 		"valid URL":  {URL: "http://ada:s3cret@h:port/"},

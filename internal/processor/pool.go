@@ -133,14 +133,6 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Running is how many handlers run now.
-func (p *Pool) Running() (n int) {
-	for _, m := range p.members {
-		n += m.worker.Running()
-	}
-	return n
-}
-
 // Unhealthy are the queues whose worker does not run or could not fetch the last time it tried.
 func (p *Pool) Unhealthy() (queues []keys.Queue) {
 	for _, m := range p.members {
