@@ -162,11 +162,13 @@ func isToken(s string) bool {
 	})
 }
 
-// reservedHeader reports headers the HTTP worker sets itself.
+// reservedHeader reports headers that the HTTP worker or net/http sets, whatever is configured.
 func reservedHeader(name string) bool {
 	lower := strings.ToLower(name)
 	return strings.HasPrefix(lower, "bullpen-") || strings.HasPrefix(lower, "webhook-") ||
-		slices.Contains([]string{"content-type", "content-length", "host", "idempotency-key", "traceparent"}, lower)
+		slices.Contains([]string{
+			"content-type", "content-length", "host", "idempotency-key", "traceparent", "tracestate", "trailer", "transfer-encoding",
+		}, lower)
 }
 
 // judge adds what the policy itself finds wrong with a queue; warnings only where a worker of ours runs it.
@@ -282,11 +284,12 @@ func (d *decoder) signOn(c *Config) {
 	}
 }
 
-// patterns checks the shell patterns of what somebody may see.
+// patterns checks the patterns of what somebody may see. Brackets and backslashes would stand for themselves, which is
+// hardly what is meant.
 func (d *decoder) patterns(at string, patterns []string) {
 	for i, p := range patterns {
-		_, err := path.Match(p, "")
-		d.check(fmt.Sprintf("%s[%d]", at, i), err == nil && p != "", "%q is not a pattern, such as mail-*", p)
+		d.check(fmt.Sprintf("%s[%d]", at, i), p != "" && !strings.ContainsAny(p, `[\`),
+			"%q is not a pattern, such as mail-*: * is any text, ? is one character, and [ and \\ cannot be used", p)
 	}
 }
 

@@ -38,7 +38,7 @@ func newFinds(o Options) *finds {
 		fresh: map[keys.Queue]find{}, watched: map[keys.Queue]bool{}, part: Part{Name: "discovery"},
 		allowed: func(q keys.Queue) bool {
 			return slices.Contains(o.Prefixes, q.Prefix) && q.Name != "" && !strings.Contains(q.Name, ":") &&
-				(len(o.Include) == 0 || matchAny(o.Include, q)) && !matchAny(o.Exclude, q)
+				(len(o.Include) == 0 || Match(o.Include, q)) && !Match(o.Exclude, q)
 		},
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"bullpen/internal/engine/keys"
 )
 
-// matchAny reports whether one of the patterns matches the queue's name, or its qualified name when the pattern has a
-// colon. "*" stands for any text, "?" for one character.
-func matchAny(patterns []string, q keys.Queue) bool {
+// Match reports whether one of the patterns matches the queue's name, or its qualified name when the pattern has a
+// colon. "*" stands for any text, "?" for one character, everything else for itself.
+func Match(patterns []string, q keys.Queue) bool {
 	for _, p := range patterns {
 		subject := q.Name
 		if strings.Contains(p, ":") {

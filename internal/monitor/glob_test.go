@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMatchAny(t *testing.T) {
+func TestMatch(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		pattern, prefix, name string
@@ -29,8 +29,8 @@ func TestMatchAny(t *testing.T) {
 		{"", "bull", "email", false},
 	}
 	for _, tt := range tests {
-		got := matchAny([]string{"nothing", tt.pattern}, keys.Queue{Prefix: tt.prefix, Name: tt.name})
+		got := Match([]string{"nothing", tt.pattern}, keys.Queue{Prefix: tt.prefix, Name: tt.name})
 		require.Equal(t, tt.want, got, "%s on %s:%s", tt.pattern, tt.prefix, tt.name)
 	}
-	require.False(t, matchAny(nil, keys.Queue{Name: "email"}))
+	require.False(t, Match(nil, keys.Queue{Name: "email"}))
 }

@@ -3,10 +3,10 @@ package web
 import (
 	"cmp"
 	"net/http"
-	"path"
 	"slices"
 
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/monitor"
 )
 
 // Role is what somebody may do; each includes the ones before it.
@@ -46,7 +46,7 @@ func ParseRole(name string) Role {
 type Identity struct {
 	// Name goes into the audit log.
 	Name string
-	// Role is the highest one, Queues the patterns of queue names it is for; none means all.
+	// Role is the highest one, Queues the patterns (monitor.Match) of queue names it is for; none means all.
 	Role   Role
 	Queues []string
 	// More are further roles, which are for other queues.
@@ -78,10 +78,7 @@ func (g Grant) allows(r Role, q keys.Queue) bool {
 	if len(g.Queues) == 0 || q.Name == "" {
 		return true
 	}
-	return slices.ContainsFunc(g.Queues, func(pattern string) bool {
-		ok, err := path.Match(pattern, q.Name)
-		return err == nil && ok
-	})
+	return monitor.Match(g.Queues, q)
 }
 
 // Granted is an identity with all of the roles; the zero Identity without any.
