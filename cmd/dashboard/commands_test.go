@@ -236,6 +236,9 @@ func TestRules(t *testing.T) {
 	checked, err := exec.Command("promtool", "check", "rules", path).CombinedOutput()
 	require.NoError(t, err, "%s\n(promtool is in the Debian package prometheus)", checked)
 	require.Contains(t, run(t, testbullpen.Environ(t), "", "rules", "-listen", "127.0.0.1:9", "-base-path", "x").out, "http://127.0.0.1:9/x/runbooks/")
+	for _, listen := range []string{":9", "0.0.0.0:9", "[::]:9"} {
+		require.Contains(t, run(t, testbullpen.Environ(t), "", "rules", "-insecure", "-listen", listen).out, "http://127.0.0.1:9/runbooks/", listen)
+	}
 }
 
 func TestAddressInUse(t *testing.T) {

@@ -37,4 +37,4 @@ func (p *program) rules(_ context.Context, args []string) error {
 }
 
 // localURL is the dashboard's address where no public one is configured.
-func localURL(c *config.Config) string { return "http://" + c.Listen + c.BasePath }
+func localURL(c *config.Config) string { return urlOf(c.Listen, c.BasePath) }

@@ -52,13 +52,13 @@ type server struct {
 	web       *web.Server
 	workers   *workforce
 
-	serving  chan error // gets the end of web.Serve
+	serving  chan error // gets the end of web.Serve and is then closed; nil before start
 	stopping atomic.Bool
 }
 
 // newServer opens the store and the listener and builds the rest. On an error nothing is left open.
 func newServer(ctx context.Context, c *config.Config, log *slog.Logger) (s *server, err error) {
-	s = &server{config: c, log: log, serving: make(chan error, 1)}
+	s = &server{config: c, log: log}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.abort())
@@ -204,7 +204,11 @@ func (s *server) start(ctx context.Context) error {
 	}
 	s.live.Start()
 	s.alarm.start()
-	go func() { s.serving <- s.web.Serve(s.listener) }()
+	s.serving = make(chan error, 1)
+	go func() {
+		defer close(s.serving)
+		s.serving <- s.web.Serve(s.listener)
+	}()
 	s.workers.start()
 	return nil
 }
@@ -236,11 +240,16 @@ func (s *server) banner() string {
 
 // address is where a browser on this machine finds the dashboard.
 func (s *server) address() string {
-	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	return urlOf(s.listener.Addr().String(), s.config.BasePath) + "/"
+}
+
+// urlOf is the address of what listens there. One that means every interface leads nowhere, so it becomes this machine.
+func urlOf(listen, basePath string) string {
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port) + s.config.BasePath + "/"
+	return "http://" + net.JoinHostPort(host, port) + basePath
 }
 
 // wait returns when a signal asks for the end, or with the failure of a part that cannot go on.
@@ -262,8 +271,9 @@ func (s *server) stop(signals <-chan os.Signal) ([]processor.HandedBack, error) 
 	s.stopping.Store(true)
 	grace, cancel := context.WithTimeout(context.Background(), s.config.ShutdownGrace)
 	defer cancel()
-	drained := make(chan struct{})
+	drained, idle := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(idle)
 		select {
 		case got := <-signals:
 			s.log.Warn("not waiting for running jobs", "signal", got.String())
@@ -273,6 +283,7 @@ func (s *server) stop(signals <-chan os.Signal) ([]processor.HandedBack, error) 
 	}()
 	back, err := s.workers.stop(grace)
 	close(drained)
+	<-idle
 	return back, errors.Join(err, s.abort())
 }
 
@@ -295,6 +306,9 @@ func (s *server) abort() error {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+	}
+	if s.serving != nil {
+		errs = append(errs, <-s.serving) // nil from wait's, which is closed
 	}
 	if s.telemetry != nil {
 		s.endTelemetry()
