@@ -12,7 +12,8 @@ local lost = {}
 for _ = 1, number() do
   local id, token = text(), text()
   local key = base .. id .. ":lock"
-  if call("GET", key) == token then
+  -- A key of another type is no lock either, and the rest of the batch is to be renewed.
+  if redis.pcall("GET", key) == token then
     call("SET", key, token, "PX", duration)
     call("SREM", base .. "stalled", id)
   else

@@ -73,6 +73,11 @@ local function settle(id, key, job, outcome, parent)
   attempt(applyKeep, base, set, job.keep, now)
 end
 
+-- oldAttempts is what very old versions counted in a field of its own.
+local function oldAttempts(text)
+  return math.max(math.floor(finite(text) or 0), 0)
+end
+
 -- announce writes the events of a finished job.
 local function announce(id, job, outcome, attemptsMade)
   emit(base, outcome, "jobId", id, job.failed and "failedReason" or "returnvalue", job.result, "prev", "active")
@@ -87,7 +92,7 @@ local function finish(job)
   if code then
     return code
   end
-  local fields = call("HMGET", key, "parentKey", "parent", "deid")
+  local fields = call("HMGET", key, "parentKey", "parent", "deid", "attemptsMade")
   code = releaseLock(base, id, job.token)
   if code < 0 then
     return code
@@ -107,12 +112,12 @@ local function finish(job)
   if parent then
     attempt(job.failed and childFailed or childCompleted, parent, key, job.result, now)
   end
-  local attemptsMade = increment(key, "atm")
+  local attemptsMade = increment(key, "atm") + oldAttempts(fields[4])
   settle(id, key, job, outcome, parent)
   announce(id, job, outcome, attemptsMade)
   if letter then
     local source = {name = letter[1], data = letter[2], opts = letter[3], stacktrace = letter[4]}
-    addDeadLetter(queue, id, letterQueue, source, job.result, attemptsMade, now)
+    attempt(addDeadLetter, queue, id, letterQueue, source, job.result, attemptsMade, now)
   end
   if metricsPoints > 0 then
     attempt(countFinished, base, outcome, now, metricsPoints)

@@ -31,10 +31,11 @@ if not previous or producer ~= iterationId(scheduler, previous) then
   return ""
 end
 local fields = call("HMGET", recordKey, "name", "data", "ic", "every", "startDate", "offset")
-every = tonumber(fields[4] or "") or every
+local recorded = finite(fields[4])
+every = recorded and recorded > 0 and recorded or every
 if every then
-  offset = tonumber(fields[6] or "") or offset or 0
-  nextMillis = nextOfInterval(previous, every, now, offset, tonumber(fields[5] or ""))
+  offset = finite(fields[6]) or offset or 0
+  nextMillis = nextOfInterval(previous, every, now, offset, finite(fields[5]))
 end
 if not nextMillis or endDate and nextMillis > endDate then
   return ""
@@ -45,7 +46,7 @@ if call("EXISTS", base .. id) == 1 then
   return ""
 end
 fillFromRecord({name = fields[1], data = fields[2], ic = fields[3]})
+increment(recordKey, "ic")
 call("ZADD", base .. "repeat", whole(nextMillis), scheduler)
-call("HINCRBY", recordKey, "ic", 1)
 addIteration(scheduler, nextMillis, job, now)
 return id

@@ -76,7 +76,7 @@ end
 local function addAgain(letter)
   local job = {
     name = letter.name, data = letter.data, opts = letter.opts, timestamp = now, delay = 0,
-    priority = tonumber(letter.options.priority) or 0, lifo = letter.options.lifo == true,
+    priority = finite(letter.options.priority) or 0, lifo = letter.options.lifo == true,
     parent = parentIn(letter.options),
   }
   call("INCR", letter.base .. "id")
@@ -85,7 +85,7 @@ local function addAgain(letter)
     call("HSET", letter.base .. letter.id, "stacktrace", letter.stacktrace)
   end
   enqueueNew(letter.base, letter.id, job)
-  reattach(letter.base .. letter.id, "failed")
+  attempt(reattach, letter.base .. letter.id, "failed")
 end
 
 -- revive puts the original back and returns a code, and the state that kept it from being put back.

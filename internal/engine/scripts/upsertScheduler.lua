@@ -57,9 +57,9 @@ end
 -- storeRecord rewrites the scheduler's hash; the iteration counter and, unless a new one is given, the offset stay.
 local function storeRecord(offset)
   local old = call("HMGET", recordKey, "ic", "offset")
-  offset = offset or tonumber(old[2] or "")
+  offset = offset or finite(old[2])
   call("DEL", recordKey)
-  call("HSET", recordKey, "ic", old[1] or 1, unpack(record))
+  call("HSET", recordKey, "ic", string.match(old[1] or "", "^%d+$") or 1, unpack(record))
   if offset then
     call("HSET", recordKey, "offset", whole(offset))
   end

@@ -1,17 +1,10 @@
 -- include: record
 
-local function removeHard(id)
-  removeRecord(base, id, base, true)
-  return 0
-end
-
 -- removeBulk deletes jobs that the caller takes out of their list or set, and returns how many (lifecycle P12, the hard
--- way: parents of this queue go with their last child). A damaged job loses at least its own keys.
+-- way: parents of this queue go with their last child).
 local function removeBulk(ids)
   for _, id in ipairs(ids) do
-    if attempt(removeHard, id) ~= 0 then
-      deleteJobKeys(base .. id)
-    end
+    removeAnyway(base, id, base, true)
   end
   return #ids
 end

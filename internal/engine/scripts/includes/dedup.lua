@@ -97,6 +97,11 @@ local function ownerInstead(base, id, job)
   return owner
 end
 
+-- lifetime reads a time to live of stored options, as far as Redis takes it; 0 if there is none.
+local function lifetime(ttl)
+  return math.min(math.ceil(finite(ttl) or 0), 9007199254740991)
+end
+
 -- queueNext adds the job that was remembered to follow the owner of a deduplication id (features 3.3).
 local function queueNext(base, dedupId, now)
   local key = base .. "dn:" .. dedupId
@@ -114,11 +119,11 @@ local function queueNext(base, dedupId, now)
     return
   end
   local job = {
-    name = v[1], data = v[2], opts = v[3], timestamp = now,
+    name = v[1], data = v[2] or "{}", opts = v[3] or "{}", timestamp = now,
     delay = finite(opts.delay) or 0, priority = finite(opts.priority) or 0, lifo = opts.lifo == true,
     parent = v[4] and {key = v[4], json = v[5]}, scheduler = v[6], dedupId = dedupId,
   }
-  claim(base, id, {id = dedupId, ttl = finite(de.ttl) or 0, keepLast = de.keepLastIfActive})
+  claim(base, id, {id = dedupId, ttl = lifetime(de.ttl), keepLast = de.keepLastIfActive})
   storeJob(base, id, job)
   enqueueNew(base, id, job)
   addPending(base, id, job)

@@ -10,7 +10,7 @@ end
 -- evict deletes finished jobs; their deduplication ids stay (lifecycle 8.6.3).
 local function evict(base, set, ids)
   for _, id in ipairs(ids) do
-    removeRecord(base, id, nil, false)
+    removeAnyway(base, id, nil, false)
   end
   inChunks("ZREM", set, ids)
 end

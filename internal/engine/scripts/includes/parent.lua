@@ -6,9 +6,10 @@
 -- if it has colons.
 local function parentOf(key, json)
   local flags = decode(json)
-  if flags and type(flags.queueKey) == "string" and flags.id ~= nil then
+  local id = flags and flags.id
+  if flags and type(flags.queueKey) == "string" and (type(id) == "string" or type(id) == "number") then
     local queue = flags.queueKey .. ":"
-    key = key or queue .. flags.id
+    key = key or queue .. id
     if string.sub(key, 1, #queue) == queue then
       return {key = key, base = queue, id = string.sub(key, #queue + 1), flags = flags}
     end

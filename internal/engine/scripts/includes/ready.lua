@@ -24,7 +24,7 @@ end
 
 -- prioritizedScore keeps the order of insertion within a priority (lifecycle 5.2).
 local function prioritizedScore(base, priority)
-  return priority * 4294967296 + call("INCR", base .. "pc") % 4294967296
+  return priority * 4294967296 + count(base .. "pc") % 4294967296
 end
 
 -- toPrioritized inserts a job behind those of its priority (lifecycle P4).

@@ -14,7 +14,7 @@ local function freeDedup(base, id, dedupId)
   end
 end
 
-local removeRecord
+local removeAnyway
 
 -- detach takes a job that is being deleted from its parent. A parent that has nothing left to wait for becomes ready
 -- (without hardBase); or, when whole parts of the queue hardBase are deleted, goes with its last child if it is of
@@ -28,7 +28,7 @@ local function detach(jobKey, parent, hardBase)
     return
   end
   if hardBase == parent.base then
-    removeRecord(parent.base, parent.id, hardBase, true)
+    removeAnyway(parent.base, parent.id, hardBase, true)
     return
   end
   toWait(parent.base, parent.id, true)
@@ -47,13 +47,20 @@ local function leaveParent(key, hardBase)
 end
 
 -- removeRecord deletes a job that was or will be taken out of its list or set (lifecycle P12).
-removeRecord = function(base, id, hardBase, withDedup)
+local function removeRecord(base, id, hardBase, withDedup)
   local key = base .. id
   leaveParent(key, hardBase)
   if withDedup then
     freeDedup(base, id, call("HGET", key, "deid"))
   end
   deleteJobKeys(key)
+end
+
+-- removeAnyway is removeRecord for one job of many: a damaged one loses at least its own keys.
+removeAnyway = function(base, id, hardBase, withDedup)
+  if attempt(removeRecord, base, id, hardBase, withDedup) == -30 then
+    deleteJobKeys(base .. id)
+  end
 end
 
 -- isCurrentIteration tells whether a job is the one its scheduler counts on (lifecycle P13).

@@ -23,10 +23,10 @@ local function reprocess(base, id, from, resetAttempts)
   end
   call("HDEL", key, "finishedOn", "processedOn", from == "failed" and "failedReason" or "returnvalue")
   if resetAttempts then
-    call("HDEL", key, "atm", "ats")
+    call("HDEL", key, "atm", "ats", "attemptsMade")
   end
   makeReady(base, id, priorityOf(key), isLIFO(key))
-  reattach(key, from)
+  attempt(reattach, key, from)
   emitTrimmed(base, "waiting", "jobId", id, "prev", from)
   return 0
 end

@@ -2,6 +2,12 @@
 
 local settingsOf = {}
 
+-- lengthOf reads the length of a stream; nil if it is none.
+local function lengthOf(text)
+  local n = finite(text)
+  return n and n >= 0 and n % 1 == 0 and n <= 9007199254740991 and n or nil
+end
+
 -- settings reads a queue's meta hash, once per script.
 local function settings(base)
   local s = settingsOf[base]
@@ -12,7 +18,7 @@ local function settings(base)
       concurrency = finite(v[2]),
       max = finite(v[3]),
       duration = finite(v[4]),
-      maxEvents = finite(v[5]),
+      maxEvents = lengthOf(v[5]),
     }
     settingsOf[base] = s
   end

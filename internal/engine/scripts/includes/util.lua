@@ -38,6 +38,16 @@ local function increment(key, field)
   return 1
 end
 
+-- count adds one to a counter that is a key of its own; one that is no number starts anew.
+local function count(key)
+  local n = redis.pcall("INCR", key)
+  if type(n) == "number" then
+    return n
+  end
+  call("SET", key, 1)
+  return 1
+end
+
 -- attempt runs f for one job of a batch and returns its code. A job with a key or field that holds something else than
 -- it should must not keep the others from being done, so it gets a code of its own; any other error ends the script.
 local function attempt(f, ...)
