@@ -248,3 +248,37 @@ func TestReplayOfADamagedOriginal(t *testing.T) {
 	require.Equal(t, "a", s.dump()["q:wait"])
 	require.NotContains(t, s.dump(), "dead:wait")
 }
+
+// TestTakeWhatIsNoJob drops waiting ids whose keys are no hashes, and takes the next.
+func TestTakeWhatIsNoJob(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.active("done")
+	s.job("a", "b")
+	s.seed("SET q:text x", "RPUSH q:list x", "LPUSH q:wait text a list b", "ZADD q:prioritized 1 text")
+	codes, f := s.finish(scripts.FinishOptions{Next: ptr(taker(9))}, done("done"))
+	require.Equal(t, ok(1), codes)
+	require.Equal(t, []string{"a", "b"}, idsOf(f))
+	got := s.dump()
+	require.Equal(t, "b a", got["q:active"])
+	require.Equal(t, "x", got["q:text"])
+	require.NotContains(t, got, "q:text:lock")
+	require.NotContains(t, got, "q:prioritized")
+}
+
+// TestDamagedLimiter takes a job of a limited queue although the window's count or length is nothing that Redis takes.
+func TestDamagedLimiter(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"count": "SET q:limiter x", "list": "RPUSH q:limiter x", "long window": "HSET q:meta duration 1e300",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			s.job("a")
+			s.seed("LPUSH q:wait a", "HSET q:meta max 5 duration 60000", damage)
+			require.Equal(t, []string{"a"}, idsOf(s.fetch(t0, taker(1))))
+			require.Equal(t, "1~", s.dump()["q:limiter"])
+		})
+	}
+}

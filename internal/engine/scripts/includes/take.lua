@@ -22,13 +22,13 @@ local function limits(base, taker)
   if not duration then
     return nil, nil
   end
-  return s.max or taker.max, math.floor(math.abs(duration))
+  return s.max or taker.max, math.min(math.floor(math.abs(duration)), manualLimit)
 end
 
 -- limitedFor returns for how many milliseconds no job may be taken. A limiter set by hand also holds for workers that
 -- have no limiter of their own.
 local function limitedFor(base, max)
-  local used = tonumber(call("GET", base .. "limiter") or "") or 0
+  local used = tonumber(redis.pcall("GET", base .. "limiter")) or 0
   if used == 0 or used < (max or manualLimit) then
     return 0
   end
@@ -63,7 +63,7 @@ end
 local function activate(base, id, now, taker, max, duration)
   local key = base .. id
   if max and call("HEXISTS", key, "defa") == 0 then
-    if call("INCR", base .. "limiter") == 1 then
+    if count(base .. "limiter") == 1 then
       call("PEXPIRE", base .. "limiter", whole(duration))
     end
   end
@@ -101,12 +101,12 @@ local function take(base, now, taker)
       reply[2] = math.floor(nextDue(base) or 0)
       return taken, reply, taken == 0 and reply[2] == 0
     end
-    if call("EXISTS", base .. id) == 1 then
+    if call("TYPE", base .. id).ok == "hash" then
       reply[#reply + 1] = id
       reply[#reply + 1] = activate(base, id, now, taker, max, duration)
       taken = taken + 1
     else
-      -- Its hash is gone: there is nothing to run and nothing to finish.
+      -- Its hash is gone, or is something else: there is nothing to run and nothing to finish.
       call("LPOP", base .. "active")
     end
   end
