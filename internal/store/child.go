@@ -169,7 +169,7 @@ func (c *child) stopping() bool {
 
 // awaitReady waits until the server answers with its data loaded. A server that exits first is given up.
 func (c *child) awaitReady(ctx context.Context) error {
-	t, err := parseURL("unix://" + c.socket)
+	t, err := parseURL(socketURL(c.socket))
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (c *child) close() error {
 	if c.socketDir != "" {
 		err = errors.Join(err, os.RemoveAll(c.socketDir))
 	}
-	return errors.Join(err, c.lock.Close())
+	return errors.Join(err, unlockDir(c.lock))
 }
 
 func (c *child) signal(s os.Signal) {

@@ -50,6 +50,13 @@ func TestChildKeepsItsData(t *testing.T) {
 	require.Equal(t, "v", again.Client().Get(t.Context(), "k").Val())
 }
 
+// TestChildInAnyFolder proves that the folder's name is not read as a part of an address.
+func TestChildInAnyFolder(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{DataDir: filepath.Join(t.TempDir(), "a #1?%20@b"), Fallback: Child})
+	requireUsable(t, s, "k")
+}
+
 func TestChildIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
@@ -151,6 +158,23 @@ func TestDataDirOfADeadOwner(t *testing.T) {
 	got, err := lockDir(t.Context(), dir)
 	require.NoError(t, err)
 	require.NoError(t, got.Close())
+}
+
+// TestDataDirGivenBack waits for a copy of the lock that outlives its owner's, and does not take it for a living owner.
+func TestDataDirGivenBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	held, err := lockDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.NoError(t, writeOwner(held, "x"))
+	fd, err := syscall.Dup(int(held.Fd()))
+	require.NoError(t, err)
+	require.NoError(t, unlockDir(held))
+
+	time.AfterFunc(50*time.Millisecond, func() { _ = syscall.Close(fd) })
+	got, err := lockDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.NoError(t, unlockDir(got))
 }
 
 func TestLongDataDir(t *testing.T) {

@@ -52,6 +52,10 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
+// unlockDir gives the data directory back. A process that is just being started may hold a copy of the lock for a moment
+// longer; without an owner in the file the next one waits for it.
+func unlockDir(f *os.File) error { return errors.Join(f.Truncate(0), f.Close()) }
+
 // writeOwner says in the lock file who has the directory and where its server listens.
 func writeOwner(f *os.File, socket string) error {
 	if _, err := f.WriteAt(fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), socket), 0); err != nil {

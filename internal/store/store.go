@@ -85,9 +85,9 @@ func (s *Store) openFallback(ctx context.Context, o Options) error {
 	var inUse *inUseError
 	switch {
 	case err == nil:
-		s.target, err = parseURL("unix://" + s.child.socket)
+		s.target, err = parseURL(socketURL(s.child.socket))
 	case o.Attach && errors.As(err, &inUse) && inUse.socket != "":
-		s.target, err = parseURL("unix://" + inUse.socket)
+		s.target, err = parseURL(socketURL(inUse.socket))
 	}
 	return err
 }

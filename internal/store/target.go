@@ -145,6 +145,9 @@ func parseURL(raw string) (target, error) {
 var errMalformed = errors.New("is not a valid address, such as redis://user:password@host:6379/0; " +
 	"in user and password write / ? # @ : and % as %2F %3F %23 %40 %3A and %25")
 
+// socketURL is the address of a socket, whatever characters its path has.
+func socketURL(path string) string { return (&url.URL{Scheme: "unix", Path: path}).String() }
+
 // splitHosts takes all hosts but the first out of "scheme://user@h1:1,h2:2/path".
 func splitHosts(raw string) (rest string, more []string) {
 	start := strings.Index(raw, "://") + len("://")
