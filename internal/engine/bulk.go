@@ -73,8 +73,8 @@ func (q *Queue) RemoveJob(ctx context.Context, id string, children bool) error {
 	return single(q.Remove(ctx, []string{id}, children))
 }
 
-// Clean removes jobs of a state older than grace, at most limit (0 = all of them), and returns their ids
-// (lifecycle 8.18). On an error, the ids already removed are returned with it.
+// Clean removes jobs of a state older than grace, at most limit (0 = all of them), and returns their ids, those of a list
+// newest first (lifecycle 8.18). On an error, the ids already removed are returned with it.
 func (q *Queue) Clean(ctx context.Context, s keys.State, grace time.Duration, limit int) (ids []string, err error) {
 	ctx, end := q.begin(ctx, "clean")
 	defer end(&err)

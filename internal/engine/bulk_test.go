@@ -90,6 +90,7 @@ func TestCleanAndDrain(t *testing.T) {
 	addMany(t, q, 2, JobOptions{Delay: time.Hour})
 	addMany(t, q, 2, JobOptions{Priority: 1})
 	cleaned, err := q.Clean(ctx, keys.Waiting, 0, 5)
+	slices.Reverse(cleaned)
 	if err != nil || !slices.Equal(cleaned, ids[:5]) {
 		t.Errorf("clean = %v, %v, want the oldest five", cleaned, err)
 	}

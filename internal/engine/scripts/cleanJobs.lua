@@ -46,7 +46,15 @@ local function mayGo(id)
   return isOldEnough(id)
 end
 
--- candidates returns the window of entries to look at, in the order they go.
+local function reversed(ids)
+  local out = {}
+  for i = #ids, 1, -1 do
+    out[#out + 1] = ids[i]
+  end
+  return out
+end
+
+-- candidates returns the window of entries to look at, oldest or next to run first.
 local function candidates()
   if isFinished then
     return call("ZRANGEBYSCORE", key, "-inf", whole(before), "LIMIT", offset, window)
@@ -54,12 +62,7 @@ local function candidates()
   if not isList then
     return call("ZRANGE", key, offset, offset + window - 1)
   end
-  local tail = call("LRANGE", key, -(offset + window), -(offset + 1))
-  local ids = {}
-  for i = #tail, 1, -1 do
-    ids[#ids + 1] = tail[i]
-  end
-  return ids
+  return reversed(call("LRANGE", key, -(offset + window), -(offset + 1)))
 end
 
 -- takeOutOfList removes entries by their place from the tail: an empty text, which is no id, marks them.
@@ -73,15 +76,18 @@ local function takeOutOfList(places)
 end
 
 local ids = candidates()
-local reply, gone, places, seen = {0}, {}, {}, 0
+local gone, places, seen = {}, {}, 0
 for i, id in ipairs(ids) do
   if #gone == limit then
     break
   end
   seen = i
   if attempt(mayGo, id) == true then
-    gone[#gone + 1], places[#places + 1], reply[#reply + 1] = id, i, id
+    gone[#gone + 1], places[#places + 1] = id, i
   end
+end
+if isList then
+  gone = reversed(gone) -- BullMQ goes from the head: parents are freed in this order
 end
 removeBulk(gone)
 if isList then
@@ -93,5 +99,4 @@ local more = seen < #ids or #ids == window
 if #gone > 0 or not more and name ~= "paused" then
   emit(base, "cleaned", "count", #gone)
 end
-reply[1] = more and offset + seen - #gone or -1
-return reply
+return {more and offset + seen - #gone or -1, unpack(gone)}

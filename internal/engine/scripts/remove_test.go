@@ -266,8 +266,8 @@ func TestClean(t *testing.T) {
 		limit  int
 		gone   []string
 	}{
-		"waiting, oldest first":           {seed: []string{"RPUSH q:wait e d c b a"}, state: keys.Waiting, limit: 2, gone: []string{"a", "b"}},
-		"waiting, no limit":               {seed: []string{"RPUSH q:wait e d c b a"}, state: keys.Waiting, gone: []string{"a", "b", "c", "d", "e"}},
+		"waiting, oldest first":           {seed: []string{"RPUSH q:wait e d c b a"}, state: keys.Waiting, limit: 2, gone: []string{"b", "a"}},
+		"waiting, no limit":               {seed: []string{"RPUSH q:wait e d c b a"}, state: keys.Waiting, gone: []string{"e", "d", "c", "b", "a"}},
 		"waiting, also the paused list":   {seed: []string{"RPUSH q:wait b a", "RPUSH q:paused c"}, state: keys.Waiting, limit: 2, gone: []string{"c", "a"}},
 		"waiting, too young":              {seed: []string{"RPUSH q:wait b a"}, state: keys.Waiting, before: t0.Add(-time.Second)},
 		"waiting, the young ones skipped": {seed: []string{"RPUSH q:wait c b a", "HSET q:a timestamp " + after(9e6)}, state: keys.Waiting, limit: 1, gone: []string{"b"}},
@@ -309,7 +309,7 @@ func TestCleanLeavesTheOrderOfTheRest(t *testing.T) {
 	s := newSpace(t)
 	s.job("a", "b", "c", "d", "e")
 	s.seed("RPUSH q:wait e d c b a", "HSET q:a timestamp "+after(9e6), "HSET q:c timestamp "+after(9e6))
-	require.Equal(t, []string{"b", "d"}, s.clean(keys.Waiting, t0, 2))
+	require.Equal(t, []string{"d", "b"}, s.clean(keys.Waiting, t0, 2))
 	got := s.dump()
 	require.Equal(t, "e c a", got["q:wait"])
 	require.Equal(t, "cleaned count=2", got["q:events"])
