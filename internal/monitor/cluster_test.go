@@ -17,10 +17,15 @@ import (
 // startCluster runs a Cluster of two masters on loopback and returns a client of it.
 func startCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
+	return startMasters(t, 2)
+}
+
+func startMasters(t *testing.T, masters int) *redis.ClusterClient {
+	t.Helper()
 	ctx := t.Context()
 	var addrs []string
 	var nodes []*redis.Client
-	for range 2 {
+	for range masters {
 		port, bus := freePort(t), freePort(t)
 		cmd := exec.Command("redis-server", "--port", port, "--cluster-port", bus, "--bind", "127.0.0.1", "--dir", t.TempDir(),
 			"--cluster-enabled", "yes", "--save", "", "--appendonly", "no", "--cluster-node-timeout", "2000")
@@ -38,12 +43,14 @@ func startCluster(t *testing.T) *redis.ClusterClient {
 			require.NoError(t, nodes[0].Do(ctx, "CLUSTER", "MEET", "127.0.0.1", port, bus).Err())
 		}
 	}
-	require.NoError(t, nodes[0].ClusterAddSlotsRange(ctx, 0, 8191).Err())
-	require.NoError(t, nodes[1].ClusterAddSlotsRange(ctx, 8192, 16383).Err())
+	const slots = 16384
+	for i, c := range nodes {
+		require.NoError(t, c.ClusterAddSlotsRange(ctx, slots/masters*i, slots/masters*(i+1)-1).Err())
+	}
 	for _, c := range nodes {
 		require.Eventually(t, func() bool {
 			info := c.ClusterInfo(ctx).Val()
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:2")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprint("cluster_known_nodes:", masters))
 		}, 20*time.Second, 20*time.Millisecond)
 	}
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
@@ -99,4 +106,41 @@ func TestCluster(t *testing.T) {
 	require.Equal(t, "cluster", s.Redis.Mode)
 	require.Equal(t, s.Nodes[0].UsedMemory+s.Nodes[1].UsedMemory, s.Redis.UsedMemory)
 	require.Less(t, s.Nodes[0].Node, s.Nodes[1].Node)
+}
+
+// TestNodes reads what is remembered of each node of a Cluster from one INFO to the next.
+func TestNodes(t *testing.T) {
+	c := startCluster(t)
+	ctx := t.Context()
+	r := rigOn(t, c, nil)
+	s := r.read(0)
+	require.Len(t, s.Nodes, 2)
+	started := s.Nodes[0].StartTime
+	for _, n := range s.Nodes {
+		require.Equal(t, "everysec", n.AppendFsync)
+		require.Empty(t, n.Refusing)
+	}
+
+	second := redis.NewClient(&redis.Options{Addr: s.Nodes[1].Node})
+	t.Cleanup(func() { _ = second.Close() })
+	require.NoError(t, second.ConfigSet(ctx, "appendfsync", "no").Err())
+	require.NoError(t, second.ConfigSet(ctx, "maxmemory", "1").Err())
+	r.rhythm.ages = 1
+	// The clock moves by less than the uptime's second, and then so far that the settings are asked for again.
+	s = r.read(900 * time.Millisecond)
+	require.Equal(t, started, s.Nodes[0].StartTime, "a start does not wobble")
+	s = r.read(configEvery)
+	require.Equal(t, []string{"everysec", "no"}, []string{s.Nodes[0].AppendFsync, s.Nodes[1].AppendFsync})
+	require.Equal(t, []string{"", "out of memory"}, []string{s.Nodes[0].Refusing, s.Nodes[1].Refusing})
+	require.Equal(t, "no", s.Redis.AppendFsync, "what is a warning on one node is one for the whole")
+	require.Equal(t, "out of memory", s.Redis.Refusing)
+}
+
+// TestOneMaster has a Cluster of one node be a Cluster all the same.
+func TestOneMaster(t *testing.T) {
+	s := rigOn(t, startMasters(t, 1), nil).read(0)
+	require.Len(t, s.Nodes, 1)
+	require.NotEmpty(t, s.Nodes[0].Node)
+	require.Empty(t, s.Redis.Node)
+	require.Nil(t, newRig(t, nil).read(0).Nodes)
 }

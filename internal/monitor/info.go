@@ -104,6 +104,8 @@ func mergeNodes(nodes []Redis) Redis {
 			all.MaxMemoryPolicy = n.MaxMemoryPolicy
 		}
 		all.Fragmentation = max(all.Fragmentation, n.Fragmentation)
+		all.AppendFsync = weaker(all.AppendFsync, n.AppendFsync)
+		all.Refusing = cmp.Or(all.Refusing, n.Refusing)
 		all.AOFEnabled = all.AOFEnabled && n.AOFEnabled
 		all.AOFLastWriteOK = all.AOFLastWriteOK && n.AOFLastWriteOK
 		all.AOFLastRewriteOK = all.AOFLastRewriteOK && n.AOFLastRewriteOK
@@ -122,6 +124,15 @@ func mergeNodes(nodes []Redis) Redis {
 		addErrors(all.Errors, n.Errors)
 	}
 	return all
+}
+
+// weaker is the setting of appendfsync that promises less; one that is not known may be anything but promises nothing.
+func weaker(a, b string) string {
+	promises := []string{"no", "", "everysec", "always"}
+	if slices.Index(promises, b) < slices.Index(promises, a) {
+		return b
+	}
+	return a
 }
 
 func addErrors(to, from map[string]int64) {

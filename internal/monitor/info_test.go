@@ -44,6 +44,14 @@ func TestMergeNodes(t *testing.T) {
 	require.Equal(t, noon.Add(-time.Hour), got.StartTime)
 	require.EqualValues(t, 17, a.Errors["OOM"], "the nodes' own figures stay")
 
+	for _, fsync := range [][3]string{
+		{"always", "everysec", "everysec"}, {"everysec", "no", "no"}, {"no", "", "no"}, {"", "always", ""},
+	} {
+		a.AppendFsync, b.AppendFsync = fsync[0], fsync[1]
+		require.Equal(t, fsync[2], mergeNodes([]Redis{a, b}).AppendFsync, fsync)
+		require.Equal(t, fsync[2], mergeNodes([]Redis{b, a}).AppendFsync, fsync)
+	}
+
 	b.MaxMemory = 0
 	require.Zero(t, mergeNodes([]Redis{a, b}).MaxMemory, "a node without a limit")
 	require.Equal(t, Redis{}, mergeNodes(nil))

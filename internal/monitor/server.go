@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,16 +23,23 @@ type server struct {
 	nodes  []Redis
 	part   Part
 
-	refusals  refusals
+	readOnly  bool
+	pasts     map[string]*past // by address
 	latencies latencies
-	fsync     string
-	fsyncAt   time.Time
+}
+
+// past is what is kept of a node from one INFO to the next.
+type past struct {
+	start    time.Time
+	fsync    string
+	fsyncAt  time.Time
+	refusals refusals
 }
 
 func newServer(o Options) server {
 	return server{
 		client: o.Client, clock: o.Clock, part: Part{Name: "info"},
-		redis: Redis{Alias: o.Alias, Embedded: o.Embedded}, refusals: refusals{replicaFine: o.ReadOnly},
+		redis: Redis{Alias: o.Alias, Embedded: o.Embedded}, readOnly: o.ReadOnly, pasts: map[string]*past{},
 	}
 }
 
@@ -82,18 +90,12 @@ func (s *server) readInfo(ctx context.Context, now time.Time) error {
 	}
 	s.part.LastSuccess = s.clock()
 	all := mergeNodes(nodes)
-	// The uptime is in whole seconds; a start that seems to move by less is the same.
-	if d := all.StartTime.Sub(s.redis.StartTime).Abs(); d < 2*time.Second {
-		all.StartTime = s.redis.StartTime
-	}
-	all.Alias, all.AppendFsync = s.redis.Alias, s.appendFsync(ctx, now)
-	all.LatencyHistory, all.Latency = s.redis.LatencyHistory, s.redis.Latency
-	all.Refusing = s.refusals.observe(now, all)
+	all.Alias, all.LatencyHistory, all.Latency = s.redis.Alias, s.redis.LatencyHistory, s.redis.Latency
 	all.MemoryHistory = memoryHistory(s.redis.MemoryHistory, MemoryPoint{now, all.UsedMemory})
 	all.Forecast = forecast(append(slices.Clip(all.MemoryHistory), MemoryPoint{now, all.UsedMemory}), all.MaxMemory, all.SystemMemory, now)
 	s.redis = all
 	s.nodes = nil
-	if len(nodes) > 1 {
+	if len(nodes) > 0 && nodes[0].Node != "" {
 		s.nodes = nodes
 	}
 	return nil
@@ -115,9 +117,29 @@ func (s *server) askNodes(ctx context.Context, now time.Time) (nodes []Redis, re
 		}
 		r := parseInfo(text).redis(now)
 		r.Node = n.addr
+		s.recall(ctx, n, now, &r)
 		nodes = append(nodes, r)
 	}
+	maps.DeleteFunc(s.pasts, func(addr string, _ *past) bool {
+		return !slices.ContainsFunc(list, func(n node) bool { return n.addr == addr })
+	})
 	return nodes, nil, nil
+}
+
+// recall adds to the figures of a node what one INFO alone does not tell.
+func (s *server) recall(ctx context.Context, n node, now time.Time, r *Redis) {
+	p := s.pasts[n.addr]
+	if p == nil {
+		p = &past{refusals: refusals{replicaFine: s.readOnly}}
+		s.pasts[n.addr] = p
+	}
+	// The uptime is in whole seconds; a start that seems to move by less is the same.
+	if r.StartTime.Sub(p.start).Abs() < 2*time.Second {
+		r.StartTime = p.start
+	}
+	p.start = r.StartTime
+	r.AppendFsync = p.appendFsync(ctx, n.client, now)
+	r.Refusing = p.refusals.observe(now, *r)
 }
 
 // refusedText names the permission that is missing when Redis refuses a command to our user.
@@ -129,17 +151,17 @@ func refusedText(command, grant string, err error) string {
 }
 
 // appendFsync is empty where CONFIG is refused.
-func (s *server) appendFsync(ctx context.Context, now time.Time) string {
-	if now.Sub(s.fsyncAt) < configEvery {
-		return s.fsync
+func (p *past) appendFsync(ctx context.Context, c redis.Cmdable, now time.Time) string {
+	if now.Sub(p.fsyncAt) < configEvery {
+		return p.fsync
 	}
-	s.fsyncAt = now
-	values, err := s.client.ConfigGet(ctx, "appendfsync").Result()
-	s.fsync = values["appendfsync"]
+	p.fsyncAt = now
+	values, err := c.ConfigGet(ctx, "appendfsync").Result()
+	p.fsync = values["appendfsync"]
 	if err != nil {
-		s.fsync = ""
+		p.fsync = ""
 	}
-	return s.fsync
+	return p.fsync
 }
 
 // observe takes in the round trip of this pass.

@@ -26,8 +26,8 @@ type Snapshot struct {
 	WorkersErr string
 	// DiscoveryErr says why queues could not be searched for; empty when they could.
 	DiscoveryErr string
-	// Nodes has the figures of each master of a Cluster, in the order of their addresses; nil otherwise. Redis is
-	// their sum.
+	// Nodes has the figures of each master of a Cluster, in the order of their addresses, even if there is but one; nil
+	// otherwise. Redis is their sum.
 	Nodes []Redis
 	// Parts says how each part of the collection went last: counts, info, clients, discovery, and events when streams
 	// are followed.
