@@ -13,6 +13,7 @@ import (
 	"bullpen/internal/doctor"
 	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
+	"bullpen/internal/livepolicy"
 	"bullpen/internal/store"
 )
 
@@ -62,12 +63,23 @@ func (p *program) examine(ctx context.Context, c *config.Config, sample time.Dur
 	if s.Kind() == store.KindMemory {
 		return nil, errors.New(s.Describe())
 	}
-	return doctor.Examine(ctx, doctor.Options{
-		Config: c, Client: s.Client(), Store: s.Describe(), Sample: sample,
+	live, err := livepolicy.NewWatcher(livepolicy.WatcherOptions{Client: s.Client(), Prefixes: c.Redis.Prefixes})
+	if err != nil {
+		return nil, err
+	}
+	unread := live.Sync(ctx)
+	found, err = doctor.Examine(ctx, doctor.Options{
+		Config: c, Client: s.Client(), Store: s.Describe(), Sample: sample, Live: live.Over,
 		Queue: func(id keys.Queue) (*engine.Queue, error) {
 			return engine.NewQueue(engine.QueueOptions{Client: s.Client(), Prefix: id.Prefix, Name: id.Name})
 		},
 	})
+	if err == nil && unread != nil {
+		found = append(found, doctor.Finding{
+			Level: doctor.Warning, Check: "live policies", Text: "cannot be read, so those of the file were judged: " + unread.Error(),
+		})
+	}
+	return found, err
 }
 
 // report prints the findings for people or for programs.

@@ -39,6 +39,8 @@ type Options struct {
 	Client redis.UniversalClient // required
 	// Queue opens a queue. Required.
 	Queue func(keys.Queue) (*engine.Queue, error)
+	// Live lays what was changed at run time over a queue's policy; false when nothing was. Default: nothing ever is.
+	Live func(q keys.Queue, file policy.Policy) (policy.Policy, bool)
 	// Store describes the store in one line.
 	Store string
 	// Sample is the time over which the growth of memory is measured; default 2 s.
@@ -53,6 +55,9 @@ func Examine(ctx context.Context, o Options) ([]Finding, error) {
 	if o.Sample == 0 {
 		o.Sample = 2 * time.Second
 	}
+	if o.Live == nil {
+		o.Live = func(_ keys.Queue, file policy.Policy) (policy.Policy, bool) { return file, false }
+	}
 	found := configuration(o.Config)
 	var answer redis.Error
 	if err := o.Client.Ping(ctx).Err(); err != nil && !errors.As(err, &answer) {
@@ -63,7 +68,7 @@ func Examine(ctx context.Context, o Options) ([]Finding, error) {
 		return found, err
 	}
 	found = append(found, Finding{OK, "store", "", o.Store})
-	found = append(found, permissions(ctx, o.Client, o.Config.Redis.Prefixes[0])...)
+	found = append(found, permissions(ctx, o.Client, o.Config.Redis.Prefixes)...)
 	found = append(found, server(last, askSnapshots(ctx, o.Client))...)
 	found = append(found, memory(first, last)...)
 	found = append(found, clock(last))
@@ -92,7 +97,7 @@ func look(ctx context.Context, o Options) (first, last *monitor.Snapshot, err er
 	}
 	m, err := monitor.New(monitor.Options{
 		Client: o.Client, Prefixes: c.Redis.Prefixes, Alias: c.Redis.Alias, Tick: c.Tick, Declared: declared,
-		Defaults: c.Defaults, Include: c.QueuesInclude, Exclude: c.QueuesExclude, MaxQueues: c.QueuesMax, ReadOnly: true,
+		Defaults: c.Defaults, Live: o.Live, Include: c.QueuesInclude, Exclude: c.QueuesExclude, MaxQueues: c.QueuesMax, ReadOnly: true,
 	})
 	if err != nil {
 		return nil, nil, err

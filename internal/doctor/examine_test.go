@@ -22,9 +22,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // examine runs the doctor on a server and returns the findings that are not fine.
 func examine(t *testing.T, c redis.UniversalClient, cfg config.Config) []Finding {
 	t.Helper()
-	cfg.Redis.Prefixes = []string{"bull"}
+	return examineWith(t, c, cfg, nil)
+}
+
+func examineWith(t *testing.T, c redis.UniversalClient, cfg config.Config, live func(keys.Queue, policy.Policy) (policy.Policy, bool)) []Finding {
+	t.Helper()
+	if len(cfg.Redis.Prefixes) == 0 {
+		cfg.Redis.Prefixes = []string{"bull"}
+	}
 	cfg.Tick = 100 * time.Millisecond
 	found, err := Examine(t.Context(), Options{
+		Live:   live,
 		Config: &cfg, Client: c, Store: "a Redis", Sample: 300 * time.Millisecond,
 		Queue: func(id keys.Queue) (*engine.Queue, error) {
 			return engine.NewQueue(engine.QueueOptions{Client: c, Prefix: id.Prefix, Name: id.Name})
@@ -92,6 +100,14 @@ func TestLongRuns(t *testing.T) {
 	patient := config.Default()
 	patient.Defaults.LockDuration = time.Minute
 	require.Empty(t, examine(t, c, patient))
+
+	found := examineWith(t, c, patient, func(id keys.Queue, file policy.Policy) (policy.Policy, bool) {
+		require.Equal(t, time.Minute, file.LockDuration)
+		file.LockDuration = 10 * time.Second
+		return file, id == q
+	})
+	require.Len(t, found, 1, "what was changed live is judged, not the file")
+	require.Contains(t, found[0].Text, "longer than the lock of 10s")
 }
 
 func TestRestrictedUser(t *testing.T) {
@@ -113,6 +129,32 @@ func TestRestrictedUser(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]Level{"XADD": Error, "CLIENT LIST": Warning, "CONFIG GET": Warning}, levels)
+}
+
+// TestEveryPrefix finds what a user may not do under a prefix that is not the first, and on our own keys.
+func TestEveryPrefix(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Start(t)
+	require.NoError(t, srv.Client(t).Do(t.Context(), "ACL", "SETUSER", "few", "on", ">x", "~bull:*", "%R~other:*", "+@all").Err())
+	o := srv.Options()
+	o.Username, o.Password = "few", "x"
+	c := redis.NewClient(o)
+	defer func() { require.NoError(t, c.Close()) }()
+	cfg := config.Default()
+	cfg.Redis.Prefixes = []string{"bull", "other"}
+	levels := map[string]Level{}
+	for _, f := range examine(t, c, cfg) {
+		if f.Check == "permissions" {
+			what, _, _ := strings.Cut(f.Text, ", so ")
+			levels[what] = f.Level
+		}
+	}
+	require.Equal(t, map[string]Level{
+		"EVAL is refused under the prefix other": Error, "SET is refused under the prefix other": Error, "LPUSHX is refused under the prefix other": Error,
+		"ZADD is refused under the prefix other": Error, "DEL is refused under the prefix other": Error, "XADD is refused under the prefix other": Error,
+		"BZPOPMIN is refused under the prefix other": Error,
+		"GET is refused on bullpen:*":                Warning, "SET is refused on bullpen:*": Warning,
+	}, levels)
 }
 
 func TestNoAnswer(t *testing.T) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -76,7 +78,7 @@ func TestServer(t *testing.T) {
 			t.Parallel()
 			r := healthy()
 			tt.change(&r)
-			found := server(&monitor.Snapshot{Redis: r}, tt.by)
+			found := server(&monitor.Snapshot{Redis: r}, map[string]snapshotting{"": tt.by})
 			require.Contains(t, found, tt.want)
 			bad := 0
 			for _, f := range found {
@@ -87,15 +89,43 @@ func TestServer(t *testing.T) {
 			require.Equal(t, 1, bad, "nothing else is wrong: %v", found)
 		})
 	}
-	for _, f := range server(&monitor.Snapshot{Redis: healthy()}, snapshotsOff) {
+	for _, f := range server(&monitor.Snapshot{Redis: healthy()}, nil) {
 		require.Equal(t, OK, f.Level, f)
 	}
-	require.Equal(t, Warning, server(&monitor.Snapshot{}, snapshotsOff)[0].Level, "INFO is refused")
+	require.Equal(t, Warning, server(&monitor.Snapshot{}, nil)[0].Level, "INFO is refused")
 
 	nodes := []monitor.Redis{healthy(), healthy()}
 	nodes[0].Node, nodes[1].Node, nodes[1].MaxMemoryPolicy = "a:1", "b:2", "allkeys-lru"
-	require.Contains(t, server(&monitor.Snapshot{Redis: healthy(), Nodes: nodes}, snapshotsOff),
+	require.Contains(t, server(&monitor.Snapshot{Redis: healthy(), Nodes: nodes}, nil),
 		Finding{Error, "eviction policy", "", "node b:2: allkeys-lru: when memory is full, jobs disappear; set maxmemory-policy noeviction"})
+	nodes[0].AOFEnabled, nodes[1].AOFEnabled = false, false
+	found := server(&monitor.Snapshot{Redis: healthy(), Nodes: nodes}, map[string]snapshotting{"a:1": snapshotsOn, "b:2": snapshotsOff})
+	require.Contains(t, found, Finding{Error, "persistence", "", "node a:1: snapshots only: a crash loses every job that came after the last one; set appendonly yes"})
+	require.Contains(t, found, Finding{Error, "persistence", "", "node b:2: neither append-only file nor snapshots: a restart loses every job; set appendonly yes"})
+}
+
+// reply is an error that Redis answers with.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"NOPERM User few has no permissions to run the 'xadd' command": true,
+		"NOPERM No permissions to access a key":                        true,
+		"MISCONF Redis is configured to save RDB snapshots":            true,
+		"ERR unknown command 'CONFIG', with args beginning with: ":     true,
+		"ERR syntax error": false, // CLIENT LIST ID before 6.2
+		"ERR Invalid stream ID specified as stream command argument": false, // XADD NOMKSTREAM before 6.2
+		"ERR wrong number of arguments for XADD":                     false,
+	} {
+		require.Equal(t, want, refused(reply(text)), text)
+	}
+	require.False(t, refused(nil))
+	require.False(t, refused(redis.Nil))
+	require.True(t, refused(context.DeadlineExceeded))
 }
 
 func TestMemory(t *testing.T) {

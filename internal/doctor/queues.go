@@ -77,7 +77,7 @@ func runTimes(ctx context.Context, o Options, s *monitor.Snapshot) []Finding {
 			out = append(out, Finding{Warning, "run times", q.Qualified(), "cannot be read: " + err.Error()})
 			continue
 		}
-		p := o.Config.Policy(q.Queue)
+		p, _ := o.Live(q.Queue, o.Config.Policy(q.Queue))
 		lock := p.WithDefaults().LockDuration
 		if runs.longest > lock {
 			out = append(out, Finding{

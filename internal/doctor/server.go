@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"bullpen/internal/engine/keys"
 	"bullpen/internal/monitor"
 	"bullpen/internal/words"
 
@@ -24,37 +26,27 @@ const (
 	clockLimit = time.Second
 )
 
-// permissions tries what Bullpen needs. The writes are of kinds that do nothing on a key that does not exist.
-func permissions(ctx context.Context, c redis.UniversalClient, prefix string) []Finding {
-	key := prefix + ":bullpen-check:none"
+// try is a command that Bullpen needs. The writes are of kinds that do nothing on a key that does not exist.
+type try struct {
+	args []any
+	// use says what is missing without it; level how bad that is.
+	use   string
+	level Level
+}
+
+// permissions tries what Bullpen needs, under each prefix and on its own keys.
+func permissions(ctx context.Context, c redis.UniversalClient, prefixes []string) []Finding {
 	var out []Finding
-	for _, try := range []struct {
-		args []any
-		// use says what is missing without it; level how bad that is.
-		use   string
-		level Level
-	}{
-		{[]any{"EVAL", "return 1", 1, key}, "no job can be added or taken", Error},
-		{[]any{"SCRIPT", "LOAD", "return 1"}, "no job can be added or taken", Error},
-		{[]any{"SET", key, "", "XX"}, "no job can be locked", Error},
-		{[]any{"LPUSHX", key, ""}, "no job can be added", Error},
-		{[]any{"ZADD", key, "XX", 0, ""}, "no job can finish", Error},
-		{[]any{"DEL", key}, "no job can be removed", Error},
-		{[]any{"XADD", key, "NOMKSTREAM", "*", "field", ""}, "no event can be written", Error},
-		{[]any{"BZPOPMIN", key, "0.01"}, "workers cannot wait for jobs", Error},
-		{[]any{"SCAN", 0, "COUNT", 1}, "queues that are not named in the configuration are not found", Warning},
-		{[]any{"INFO", "server"}, "memory, persistence and eviction are unknown", Warning},
-		{[]any{"CLIENT", "LIST", "ID", 1}, "connected workers are unknown", Warning},
-		{[]any{"CONFIG", "GET", "save"}, "whether snapshots are made is unknown", Warning},
-	} {
-		name := fmt.Sprint(try.args[0])
-		if sub := fmt.Sprint(try.args[1]); name == "SCRIPT" || name == "CLIENT" || name == "CONFIG" {
-			name += " " + sub
+	for _, t := range serverTries() {
+		out = append(out, t.on(ctx, c, "")...)
+	}
+	for _, prefix := range prefixes {
+		for _, t := range queueTries(prefix + ":bullpen-check:none") {
+			out = append(out, t.on(ctx, c, " under the prefix "+prefix)...)
 		}
-		err := c.Do(ctx, try.args...).Err()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			out = append(out, Finding{try.level, "permissions", "", fmt.Sprintf("%s is refused, so %s: %v", name, try.use, err)})
-		}
+	}
+	for _, t := range ownTries(keys.Own + "check:none") {
+		out = append(out, t.on(ctx, c, " on "+keys.Own+"*")...)
 	}
 	if len(out) == 0 {
 		out = append(out, Finding{OK, "permissions", "", "every command that is needed is allowed"})
@@ -62,8 +54,65 @@ func permissions(ctx context.Context, c redis.UniversalClient, prefix string) []
 	return out
 }
 
+// serverTries are about no key.
+func serverTries() []try {
+	return []try{
+		{[]any{"SCRIPT", "LOAD", "return 1"}, "no job can be added or taken", Error},
+		{[]any{"SCAN", 0, "COUNT", 1}, "queues that are not named in the configuration are not found", Warning},
+		{[]any{"INFO", "server"}, "memory, persistence and eviction are unknown", Warning},
+		{[]any{"CLIENT", "LIST", "ID", 1}, "connected workers are unknown", Warning},
+		{[]any{"CONFIG", "GET", "save"}, "whether snapshots are made is unknown", Warning},
+	}
+}
+
+// queueTries are about a key of a queue.
+func queueTries(key string) []try {
+	return []try{
+		{[]any{"EVAL", "return 1", 1, key}, "no job can be added or taken", Error},
+		{[]any{"SET", key, "", "XX"}, "no job can be locked", Error},
+		{[]any{"LPUSHX", key, ""}, "no job can be added", Error},
+		{[]any{"ZADD", key, "XX", 0, ""}, "no job can finish", Error},
+		{[]any{"DEL", key}, "no job can be removed", Error},
+		{[]any{"XADD", key, "NOMKSTREAM", "*", "field", ""}, "no event can be written", Error},
+		{[]any{"BZPOPMIN", key, "0.01"}, "workers cannot wait for jobs", Error},
+	}
+}
+
+// ownTries are about a key of Bullpen's own. Jobs run without these.
+func ownTries(key string) []try {
+	const remedy = "; grant this user ~" + keys.Own + "*"
+	return []try{
+		{[]any{"GET", key}, "policies that were changed live are not known" + remedy, Warning},
+		{[]any{"SET", key, "", "XX"}, "totals, live policies and the activity log are not kept" + remedy, Warning},
+	}
+}
+
+// on tries it; where says on which keys.
+func (t try) on(ctx context.Context, c redis.UniversalClient, where string) []Finding {
+	name := fmt.Sprint(t.args[0])
+	if name == "SCRIPT" || name == "CLIENT" || name == "CONFIG" {
+		name += fmt.Sprint(" ", t.args[1])
+	}
+	err := c.Do(ctx, t.args...).Err()
+	if !refused(err) {
+		return nil
+	}
+	return []Finding{{t.level, "permissions", "", fmt.Sprintf("%s is refused%s, so %s: %v", name, where, t.use, err)}}
+}
+
+// refused reports whether a command may not or cannot be run. That an old Redis does not know one of its options, a
+// plain ERR, is no refusal: whoever runs it without does not need that one.
+func refused(err error) bool {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return false
+	}
+	var reply redis.Error
+	plain := errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR ")
+	return !plain || strings.HasPrefix(reply.Error(), "ERR unknown command")
+}
+
 // server judges version, eviction and persistence.
-func server(s *monitor.Snapshot, by snapshotting) []Finding {
+func server(s *monitor.Snapshot, by map[string]snapshotting) []Finding {
 	if !s.Redis.Known {
 		return []Finding{{Warning, "server", "", "INFO is refused, so eviction, persistence and memory are unknown: " + s.Redis.Err}}
 	}
@@ -73,7 +122,7 @@ func server(s *monitor.Snapshot, by snapshotting) []Finding {
 	}
 	var out []Finding
 	for _, r := range nodes {
-		for _, f := range []Finding{version(r), role(r), eviction(r), persistence(r, by)} {
+		for _, f := range []Finding{version(r), role(r), eviction(r), persistence(r, by[r.Node])} {
 			if r.Node != "" {
 				f.Text = "node " + r.Node + ": " + f.Text
 			}
@@ -127,8 +176,26 @@ const (
 	snapshotsOn
 )
 
-// askSnapshots asks; CONFIG is often refused.
-func askSnapshots(ctx context.Context, c redis.UniversalClient) snapshotting {
+// askSnapshots asks each master of a Cluster, or the only server there is, by address as in monitor.Redis.Node. CONFIG
+// is often refused.
+func askSnapshots(ctx context.Context, c redis.UniversalClient) map[string]snapshotting {
+	cluster, ok := c.(*redis.ClusterClient)
+	if !ok {
+		return map[string]snapshotting{"": askNode(ctx, c)}
+	}
+	var mu sync.Mutex
+	by := map[string]snapshotting{}
+	_ = cluster.ForEachMaster(ctx, func(ctx context.Context, m *redis.Client) error {
+		answer := askNode(ctx, m)
+		mu.Lock()
+		defer mu.Unlock()
+		by[m.Options().Addr] = answer
+		return nil
+	})
+	return by
+}
+
+func askNode(ctx context.Context, c redis.Cmdable) snapshotting {
 	save, err := c.ConfigGet(ctx, "save").Result()
 	switch {
 	case err != nil:
