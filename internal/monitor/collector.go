@@ -101,7 +101,8 @@ func (c *collector) read(ctx context.Context, now time.Time, all bool) error {
 	if err != nil {
 		return err
 	}
-	if (c.pass-1)%c.rhythm.ages == 0 {
+	// One that failed is asked again at once: old figures are not to pass for new ones until its turn comes.
+	if (c.pass-1)%c.rhythm.ages == 0 || fatal(c.server.part.Err) {
 		if err := c.server.readInfo(ctx, now); err != nil {
 			return err
 		}

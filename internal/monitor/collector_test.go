@@ -1,7 +1,9 @@
 package monitor
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"testing"
 	"time"
@@ -368,4 +370,42 @@ func TestQuietQueuesAreReadLessOften(t *testing.T) {
 func startRedis(t *testing.T) *redis.Client {
 	t.Helper()
 	return testredis.Start(t).Client(t)
+}
+
+// deaf fails INFO as a server does that is gone.
+type deaf struct{}
+
+func (deaf) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (deaf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (deaf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "info" {
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestNoPassWithoutInfo keeps every pass from succeeding with old figures once INFO, which is read every few passes, has
+// failed. On a Cluster a master may be gone that has no queue.
+func TestNoPassWithoutInfo(t *testing.T) {
+	t.Parallel()
+	c := srv.Client(t)
+	r := rigOn(t, c, nil)
+	r.read(0)
+	c.AddHook(deaf{})
+	failed := 0
+	for range 3 * r.rhythm.ages {
+		if _, err := r.collect(t.Context(), false); err != nil {
+			failed++
+		} else {
+			require.Zero(t, failed, "a pass succeeds after one that could not read INFO")
+		}
+	}
+	require.Positive(t, failed)
 }
