@@ -52,24 +52,24 @@ var partLabels = []string{"collector"}
 
 func partFamilies() []*family[monitor.Part] {
 	return []*family[monitor.Part]{
-		gauge("bullpen_collector_success", "1 if the collector succeeded the last time.",
+		gauge("bullpen_collector_success", "1 if the collector succeeded the last time."+viewHelp,
 			always(func(p monitor.Part) float64 { return bit(p.Err == nil) })),
-		gauge("bullpen_collector_duration_seconds", "Duration of the last run of the collector.",
+		gauge("bullpen_collector_duration_seconds", "Duration of the last run of the collector."+viewHelp,
 			always(func(p monitor.Part) float64 { return p.Took.Seconds() })),
-		gauge("bullpen_last_success_timestamp_seconds", "Time of the last success of the collector.",
+		gauge("bullpen_last_success_timestamp_seconds", "Time of the last success of the collector."+viewHelp,
 			known(func(p monitor.Part) (float64, bool) { return seconds(p.LastSuccess), !p.LastSuccess.IsZero() })),
 	}
 }
 
 func ownFamilies(o Options) []*family[*ownView] {
-	up := gauge("bullmq_redis_up", "1 if Redis answered the last collection.",
+	up := gauge("bullmq_redis_up", "1 if Redis answered the last collection, on a Cluster every master."+viewHelp,
 		func(v *ownView, send emit) { send(bit(v.up), o.Alias) }, "redis")
 	return []*family[*ownView]{
 		up,
-		gauge("bullpen_queues", "Queues exported.", always(func(v *ownView) float64 { return float64(v.queues) })),
-		gauge("bullpen_queues_dropped", "Queues left out by the limit.",
+		gauge("bullpen_queues", "Queues exported."+viewHelp, always(func(v *ownView) float64 { return float64(v.queues) })),
+		gauge("bullpen_queues_dropped", "Queues left out by the limit."+viewHelp,
 			always(func(v *ownView) float64 { return float64(v.dropped) })),
-		counter("bullpen_label_overflow_total", "Label values folded into other by a limit.", func(v *ownView, send emit) {
+		counter("bullpen_label_overflow_total", "Label values folded into other by a limit."+processHelp, func(v *ownView, send emit) {
 			send(v.names, "job_name")
 			send(v.overflown, "queue")
 		}, "label"),
@@ -80,10 +80,10 @@ func ownFamilies(o Options) []*family[*ownView] {
 // is that of a counter.
 func bullmqFamilies() []*family[queueView] {
 	total := func(name, help string, value func(queueView) int64) *family[queueView] {
-		return counter(name, help, known(func(q queueView) (float64, bool) { return float64(value(q)), q.FinishedKnown }))
+		return counter(name, help+globalHelp, known(func(q queueView) (float64, bool) { return float64(value(q)), q.FinishedKnown }))
 	}
 	return []*family[queueView]{
-		gauge("bullmq_job_count", "Number of jobs in the queue by state.", func(q queueView, send emit) {
+		gauge("bullmq_job_count", "Number of jobs in the queue by state."+globalHelp, func(q queueView, send emit) {
 			for state, n := range q.Counts {
 				send(float64(n), string(state))
 			}
@@ -102,6 +102,7 @@ func (c *collector) families() []*dto.MetricFamily {
 	var out []*dto.MetricFamily
 	if current {
 		queues := c.choose(s, v)
+		c.names.keep(queues)
 		out = gather(&k, c.queue, c.views(queues))
 		out = append(out, c.times.families(queues)...)
 		out = append(out, gather(&k, c.redis, c.servers(s))...)

@@ -11,6 +11,9 @@ import (
 // Ends of help texts: how to aggregate over replicas.
 const (
 	globalHelp   = " Same value on every replica: aggregate with max."
+	localHelp    = " Observed by one replica at a time: aggregate with sum."
+	processHelp  = " Of this process alone: aggregate with sum."
+	viewHelp     = " As this process sees it: aggregate with max."
 	survivesHelp = " Survives restarts of the server and removal of jobs." + globalHelp
 	readOnlyHelp = " Counted by this process alone since it started (read-only mode): aggregate with max."
 )

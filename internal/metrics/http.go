@@ -14,13 +14,12 @@ type requests struct {
 }
 
 func newRequests() *requests {
-	const help = " Of this process alone: aggregate with sum."
 	return &requests{
 		all: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bullpen_http_requests_total", Help: "Requests answered, by route, method and class of status." + help,
+			Name: "bullpen_http_requests_total", Help: "Requests answered, by route, method and class of status." + processHelp,
 		}, []string{"route", "method", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bullpen_http_request_duration_seconds", Help: "Time to answer a request, by route. Event streams are left out." + help,
+			Name: "bullpen_http_request_duration_seconds", Help: "Time to answer a request, by route. Event streams are left out." + processHelp,
 			Buckets: []float64{0.01, 0.05, 0.25, 1, 5},
 		}, []string{"route"}),
 	}

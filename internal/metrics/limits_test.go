@@ -200,6 +200,38 @@ func TestJobNamesAreBounded(t *testing.T) {
 	}
 }
 
+// TestJobNamesGoWithTheirQueue has a queue that is gone lose its series and leave room for the names of others.
+func TestJobNamesGoWithTheirQueue(t *testing.T) {
+	t.Parallel()
+	const many = maxNames / maxNamesOfQueue
+	full := queues(many, false)
+	m, f := newTest(Options{}, snapshot(full...))
+	jobs := m.Jobs().(monitor.JobNameObserver)
+	for _, q := range full {
+		for i := range maxNamesOfQueue {
+			jobs.NamedJob(q.Queue, fmt.Sprintf("kind-%d", i), "completed")
+		}
+	}
+	late := queue("late")
+	f.s = snapshot(append(full, late)...)
+	jobs.NamedJob(late.Queue, "welcome", "completed")
+	if !strings.Contains(text(t, m, ""), `job_name="other",outcome="completed",prefix="bull",queue="late",redis="default"} 1`) {
+		t.Error("there is room for more names than the bound")
+	}
+	f.s = snapshot(append(full[1:], late)...)
+	if strings.Contains(text(t, m, ""), `queue="q0000"`) {
+		t.Error("a queue that is gone has series")
+	}
+	jobs.NamedJob(late.Queue, "welcome", "failed")
+	body := text(t, m, "")
+	for outcome, n := range map[string]int{"completed": 0, "failed": 1, "retried": 0} {
+		want := fmt.Sprintf(`bullmq_jobs_by_name_total{job_name="welcome",outcome="%s",prefix="bull",queue="late",redis="default"} %d`, outcome, n)
+		if !strings.Contains(body, "\n"+want+"\n") {
+			t.Errorf("the exposition lacks %s", want)
+		}
+	}
+}
+
 func TestToken(t *testing.T) {
 	t.Parallel()
 	m, _ := newTest(Options{}, snapshot())

@@ -86,7 +86,7 @@ func New(o Options) *Metrics {
 	o = o.withDefaults()
 	m := &Metrics{o: o, registry: o.registry, times: newTimes(o), names: newJobNames(o), workers: newWorkers(o), requests: newRequests()}
 	m.failures = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "bullpen_scrape_errors_total", Help: "Scrapes answered incompletely or not at all.",
+		Name: "bullpen_scrape_errors_total", Help: "Scrapes answered incompletely or not at all." + processHelp,
 	})
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -97,7 +97,7 @@ func New(o Options) *Metrics {
 		m.requests.duration,
 		m.failures,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "bullpen_build_info", Help: "Build facts in labels, always 1.",
+			Name: "bullpen_build_info", Help: "Build facts in labels, always 1." + processHelp,
 			ConstLabels: prometheus.Labels{"version": o.Version, "revision": o.Revision, "go_version": runtime.Version()},
 		}, func() float64 { return 1 }),
 	)

@@ -158,6 +158,37 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// TestHelpSaysHowToAggregate holds every help text to the promise of metrics.md.
+func TestHelpSaysHowToAggregate(t *testing.T) {
+	t.Parallel()
+	named, _ := newTest(Options{BullMQNames: true}, snapshot(queue("mail")))
+	for _, f := range append(gathered(t, everything()), gathered(t, named)...) {
+		if strings.HasPrefix(f.GetName(), "bull") && !strings.Contains(f.GetHelp(), ": aggregate with ") {
+			t.Errorf("the help text of %s does not say how to aggregate it", f.GetName())
+		}
+	}
+}
+
+func TestBackoffTotal(t *testing.T) {
+	t.Parallel()
+	year := 365 * 24 * time.Hour
+	for _, tt := range []struct {
+		attempts int
+		backoff  policy.Backoff
+		ok       func(time.Duration) bool
+	}{
+		{4, policy.Backoff{Type: "exponential", Delay: time.Second, Jitter: 1}, func(d time.Duration) bool { return d == 7*time.Second }},
+		{4, policy.Backoff{Type: "fixed", Delay: time.Second, Jitter: 0.5}, func(d time.Duration) bool { return d == 3*time.Second }},
+		{4, policy.Backoff{Type: "own", Delay: time.Second}, func(d time.Duration) bool { return d == 0 }},
+		{100, policy.Backoff{Type: "exponential", Delay: time.Second}, func(d time.Duration) bool { return d > 100*year }},
+		{100, policy.Backoff{Type: "exponential", Delay: year}, func(d time.Duration) bool { return d > 100*year }},
+	} {
+		if got := backoffTotal(policy.Policy{Attempts: tt.attempts, Backoff: tt.backoff}); !tt.ok(got) {
+			t.Errorf("%d attempts with %+v: %s", tt.attempts, tt.backoff, got)
+		}
+	}
+}
+
 func TestLint(t *testing.T) {
 	t.Parallel()
 	problems, err := testutil.GatherAndLint(everything())
@@ -366,6 +397,9 @@ func TestNodesOfACluster(t *testing.T) {
 	s.Nodes[0].Node, s.Nodes[1].Node = "10.0.0.1:6379", "10.0.0.2:6379"
 	m, _ := newTest(Options{Cluster: true}, s)
 	body := text(t, m, "")
+	if !strings.Contains(body, "\n"+`bullmq_redis_up{redis="default"} 1`) {
+		t.Error("bullmq_redis_up is of the whole")
+	}
 	for _, node := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} {
 		if !strings.Contains(body, `bullmq_redis_memory_used_bytes{node="`+node+`",redis="default"} 10`) {
 			t.Errorf("node %s is missing", node)
@@ -410,7 +444,7 @@ func TestWorkerObserver(t *testing.T) {
 # HELP bullpen_worker_active_jobs Jobs the worker runs now. Of this process alone: aggregate with sum.
 # TYPE bullpen_worker_active_jobs gauge
 bullpen_worker_active_jobs{prefix="bull",queue="mail",redis="default"} 1
-# HELP bullpen_worker_last_fetch_timestamp_seconds Time of the last fetch that Redis answered, jobs or not. Of this process alone: aggregate with sum.
+# HELP bullpen_worker_last_fetch_timestamp_seconds Time of the last fetch that Redis answered, jobs or not. As this process sees it: aggregate with max.
 # TYPE bullpen_worker_last_fetch_timestamp_seconds gauge
 bullpen_worker_last_fetch_timestamp_seconds{prefix="bull",queue="mail",redis="default"} 1.8e+09
 # HELP bullpen_worker_lock_lost_total Running jobs that lost their lock. Of this process alone: aggregate with sum.

@@ -122,36 +122,23 @@ func workerConcurrency(q queueView) float64 {
 	return float64(q.Announced) / float64(q.BullpenWorkers)
 }
 
-// backoffTotal is how long a job that always fails is delayed in all.
+// backoffTotal is how long a job that always fails is delayed in all, without jitter.
 func backoffTotal(p policy.Policy) time.Duration {
-	var total time.Duration
 	b := p.Backoff
-	for n := 1; n < p.Attempts; n++ {
-		d := b.Delay
-		if b.Type == "exponential" {
-			d = b.Delay << min(n-1, 40)
-			if d < b.Delay { // overflow
-				d = b.Max
-			}
-		}
-		if b.Max > 0 {
-			d = min(d, b.Max)
-		}
-		total += d
-	}
-	return total
+	b.Jitter = 0
+	return b.Total(p.Attempts)
 }
 
 // followerFamilies say what this process does with the queue's event stream.
 func followerFamilies() []*family[queueView] {
 	return []*family[queueView]{
-		gauge("bullpen_event_reader", "1 on the replica that reads the event stream of the queue.",
+		gauge("bullpen_event_reader", "1 on the replica that reads the event stream of the queue."+processHelp,
 			always(func(q queueView) float64 { return bit(q.Follower.Reading) })),
 		counter("bullpen_events_read_total", "Stream entries read by this replica: aggregate with sum.",
 			always(func(q queueView) float64 { return float64(q.Follower.Read) })),
 		counter("bullpen_events_lost_total", "Stream entries trimmed before they were read: aggregate with sum.",
 			always(func(q queueView) float64 { return float64(q.Follower.Lost) })),
-		gauge("bullpen_events_lag_seconds", "Age of the newest entry that was read while more are waiting, else 0.",
+		gauge("bullpen_events_lag_seconds", "Age of the newest entry that was read while more are waiting, else 0."+viewHelp,
 			always(func(q queueView) float64 { return q.Follower.Lag.Seconds() })),
 	}
 }

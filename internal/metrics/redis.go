@@ -9,10 +9,10 @@ import (
 // redisFamilies returns what is exported of a Redis, or of each node of a Cluster.
 func redisFamilies() []*family[monitor.Redis] {
 	info := func(name, help string, value func(monitor.Redis) float64) *family[monitor.Redis] {
-		return gauge("bullmq_redis_"+name, help, told(value))
+		return gauge("bullmq_redis_"+name, help+globalHelp, told(value))
 	}
 	total := func(name, help string, value func(monitor.Redis) float64) *family[monitor.Redis] {
-		return counter("bullmq_redis_"+name+"_total", help, told(value))
+		return counter("bullmq_redis_"+name+"_total", help+globalHelp, told(value))
 	}
 	return []*family[monitor.Redis]{
 		info("memory_used_bytes", "used_memory.", func(r monitor.Redis) float64 { return float64(r.UsedMemory) }),
@@ -34,14 +34,14 @@ func redisFamilies() []*family[monitor.Redis] {
 		total("rejected_connections", "Connections refused because of maxclients.",
 			func(r monitor.Redis) float64 { return float64(r.RejectedConnections) }),
 		total("commands", "Commands processed.", func(r monitor.Redis) float64 { return float64(r.Commands) }),
-		gauge("bullmq_redis_clients", "Client connections by state.", func(r monitor.Redis, send emit) {
+		gauge("bullmq_redis_clients", "Client connections by state."+globalHelp, func(r monitor.Redis, send emit) {
 			if tells(r) {
 				send(float64(r.ConnectedClients), "connected")
 				send(float64(r.BlockedClients), "blocked")
 			}
 		}, "state"),
-		counter("bullmq_redis_errors_total", "Error replies by code, a fixed set of codes plus other.", redisErrors, "code"),
-		gauge("bullmq_redis_info", "Facts about Redis in labels, always 1.", func(r monitor.Redis, send emit) {
+		counter("bullmq_redis_errors_total", "Error replies by code, a fixed set of codes plus other."+globalHelp, redisErrors, "code"),
+		gauge("bullmq_redis_info", "Facts about Redis in labels, always 1."+globalHelp, func(r monitor.Redis, send emit) {
 			if tells(r) {
 				send(1, r.Version, r.Mode, r.Role, r.MaxMemoryPolicy, r.AppendFsync)
 			}

@@ -45,7 +45,12 @@ What ` + "`/metrics`" + ` exports. Facts about queues, jobs and Redis are named 
 ` + "`bullpen_`" + `; the usual ` + "`go_` and `process_`" + ` metrics come along. A figure that is not known is absent, never 0.
 
 *Global* figures are read from Redis and equal on every replica: aggregate with ` + "`max`" + `, and for counters take the rate
-first. *Local* ones are seen by one process: aggregate with ` + "`sum`" + `. Each help text says which it is.
+first. *Local* ones are seen by one process: aggregate with ` + "`sum`" + `, or where a sum has no meaning with ` + "`max`" + `. Each help
+text says which it is.
+
+On a Cluster the figures about Redis have the label ` + "`node`" + ` and there are as many as masters. ` + "`bullmq_redis_up`" + ` alone is of
+the whole: a master that does not answer fails the collection, and until all answer again it is 0 and what is read from
+Redis is absent.
 
 A queue has about 50 series, and 69 more with histograms; a Redis about 30; a process about 80, and at most 14 for each
 route that was asked for. At most 500 queues are exported, and with more than 200 only the declared ones have histograms.

@@ -12,8 +12,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-const localHelp = " Observed by one replica at a time: aggregate with sum."
-
 // times has the histograms of wait, run and attempts. It implements monitor.JobObserver.
 type times struct {
 	off   bool

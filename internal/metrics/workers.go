@@ -18,20 +18,19 @@ type workers struct {
 }
 
 func newWorkers(o Options) *workers {
-	const help = " Of this process alone: aggregate with sum."
-	gauge := func(name, text string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bullpen_worker_" + name, Help: text + help}, queueLabels)
+	gauge := func(name, text, end string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bullpen_worker_" + name, Help: text + end}, queueLabels)
 	}
 	return &workers{
 		alias:       o.Alias,
-		concurrency: gauge("concurrency", "Jobs the worker may run at once."),
-		active:      gauge("active_jobs", "Jobs the worker runs now."),
-		lastFetch:   gauge("last_fetch_timestamp_seconds", "Time of the last fetch that Redis answered, jobs or not."),
+		concurrency: gauge("concurrency", "Jobs the worker may run at once.", processHelp),
+		active:      gauge("active_jobs", "Jobs the worker runs now.", processHelp),
+		lastFetch:   gauge("last_fetch_timestamp_seconds", "Time of the last fetch that Redis answered, jobs or not.", viewHelp),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bullpen_worker_jobs_total", Help: "Attempts that ended, by outcome." + help,
+			Name: "bullpen_worker_jobs_total", Help: "Attempts that ended, by outcome." + processHelp,
 		}, append([]string{"redis", "prefix", "queue"}, "outcome")),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bullpen_worker_lock_lost_total", Help: "Running jobs that lost their lock." + help,
+			Name: "bullpen_worker_lock_lost_total", Help: "Running jobs that lost their lock." + processHelp,
 		}, queueLabels),
 	}
 }
