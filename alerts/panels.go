@@ -195,14 +195,22 @@ func latencyRow() row {
 		}
 	}
 	share := func(within, of string) string {
-		return rateOfQueue(within, "") + " / (" + rateOfQueue(of, "") + " > 0)"
+		return rateOfQueue(within, "") + " / (" + of + " > 0)"
 	}
+	finished := "(" + rateOfQueue("bullmq_jobs_completed_total", "") +
+		" + sum without (reason) (" + rateOfQueue("bullmq_jobs_failed_total", "reason") + ")" +
+		" + sum without (mode) (" + rateOfQueue("bullmq_jobs_retried_total", "mode") + "))"
 	return row{"Latency", []panel{
 		lines("Wait", "From ready to run until an attempt starts."+localText, "s", 8, quantiles("bullmq_job_wait_seconds", "queue, le", "")...),
 		lines("Processing", "Run time of an attempt, by outcome."+localText, "s", 8,
 			quantiles("bullmq_job_processing_seconds", "queue, outcome, le", "{{outcome}} ")...),
 		lines("Started within target", "Share of attempts that started within the wait target."+globalText, "percentunit", 8,
-			query{expr: share("bullmq_jobs_started_within_target_total", "bullmq_jobs_started_total"), legend: "{{queue}}"}),
+			query{expr: share("bullmq_jobs_started_within_target_total", rateOfQueue("bullmq_jobs_started_total", "")), legend: "{{queue}}"}),
+		lines("Finished within target", "Share of attempts that ended, well or not, within the processing target of the policy. Nothing without one."+globalText, "percentunit", 8,
+			query{
+				expr:   share("bullmq_jobs_finished_within_target_total", finished) + " and " + ofQueue("bullmq_queue_policy_processing_target_seconds"),
+				legend: "{{queue}}",
+			}),
 		heat("Wait, heat map", "bullmq_job_wait_seconds"),
 		heat("Processing, heat map", "bullmq_job_processing_seconds"),
 	}}

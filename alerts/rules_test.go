@@ -278,6 +278,20 @@ func TestDashboard(t *testing.T) {
 	checkMetrics(t, exprs)
 }
 
+// TestDashboardShowsBothTargets wants a panel for each half of the pair that tells how often the targets were met.
+func TestDashboardShowsBothTargets(t *testing.T) {
+	t.Parallel()
+	b, err := Files.ReadFile("dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bullmq_jobs_started_within_target_total", "bullmq_jobs_finished_within_target_total"} {
+		if !strings.Contains(string(b), name) {
+			t.Errorf("the dashboard does not show %s", name)
+		}
+	}
+}
+
 // checkExpressions lets promtool parse expressions, as the rules they could be.
 func checkExpressions(t *testing.T, exprs []string) {
 	t.Helper()
