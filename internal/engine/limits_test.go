@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"bullpen/internal/engine/keys"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestLimiterOverTwoWorkers(t *testing.T) {
@@ -296,4 +298,40 @@ func TestPollFindsWhatNoMarkerAnnounces(t *testing.T) {
 	q.client.HSet(ctx, q.JobKey("silent"), "name", "x", "data", "{}", "opts", "{}", "timestamp", 1)
 	q.client.LPush(ctx, q.Wait(), "silent")
 	awaitState(t, q, "silent", keys.Completed)
+}
+
+// TestWorkerGoesOnAfterABound takes the one job behind more than one script looks at, without waiting for its next poll.
+func TestWorkerGoesOnAfterABound(t *testing.T) {
+	t.Parallel()
+	work := map[string]func(*testing.T, *Queue){
+		"started": func(t *testing.T, q *Queue) {
+			startWorker(t, q, nothing, func(o *WorkerOptions) { o.DrainDelay = 10 * patience })
+		},
+		"by hand": func(t *testing.T, q *Queue) {
+			if j, err := newWorker(t, q, nothing, nil).RunOnce(t.Context()); err != nil || j == nil {
+				t.Errorf("RunOnce = %v, %v", j, err)
+			}
+		},
+	}
+	for name, seed := range map[string]string{
+		"ids without a job": `redis.call("RPUSH", KEYS[1] .. "wait", i)`,
+		"due jobs":          `redis.call("ZADD", KEYS[1] .. "delayed", i * 4096, i)`,
+	} {
+		for way, run := range work {
+			t.Run(way+", "+name, func(t *testing.T) {
+				t.Parallel()
+				q := newQueue(t)
+				j := add(t, q, "job", nil, JobOptions{ID: "real"})
+				if name == "due jobs" {
+					q.client.Del(t.Context(), q.Wait())
+					q.client.ZAdd(t.Context(), q.Delayed(), redis.Z{Score: 1e9, Member: j.ID})
+				}
+				if err := q.client.Eval(t.Context(), "for i = 1, 3500 do "+seed+" end return 1", []string{q.Base()}).Err(); err != nil {
+					t.Fatal(err)
+				}
+				run(t, q)
+				awaitState(t, q, j.ID, keys.Completed)
+			})
+		}
+	}
 }

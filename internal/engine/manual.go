@@ -12,12 +12,16 @@ import (
 // lock lasts the worker's LockDuration and is not renewed: ExtendLock does that. FinishJob ends the attempt
 // (lifecycle 11.7). The worker need not be started.
 func (w *Worker) NextJob(ctx context.Context) (*Job, error) {
-	t := &trip{w: w, next: w.fetchOptions(int(w.manual.Add(-1)), 1)} // counted downwards, apart from the loop's
-	t.run(ctx)
-	if t.err != nil || len(t.jobs) == 0 {
-		return nil, t.err
+	for {
+		t := &trip{w: w, next: w.fetchOptions(int(w.manual.Add(-1)), 1)} // counted downwards, apart from the loop's
+		t.run(ctx)
+		switch {
+		case t.err == nil && len(t.jobs) > 0:
+			return t.jobs[0], nil
+		case t.err != nil, t.nextDue.IsZero(), t.nextDue.After(w.q.clock()):
+			return nil, t.err
+		}
 	}
-	return t.jobs[0], nil
 }
 
 // FinishJob ends the attempt of a job taken with NextJob as if a handler had returned result and failure. A *CodeError

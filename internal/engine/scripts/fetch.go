@@ -26,7 +26,8 @@ type Fetched struct {
 	// LimitedFor is how long the queue stays rate limited, 0 if it is not. It can come with jobs, when the last of them
 	// used up the window.
 	LimitedFor time.Duration
-	// NextDue is when the first delayed job becomes due; zero unless the fetch ran out of ready jobs.
+	// NextDue is when the first delayed job becomes due; zero unless the fetch ran out of ready jobs. It is not in the
+	// future if the fetch left off before it had promoted, or passed over, all it might have: then fetch again.
 	NextDue time.Time
 }
 

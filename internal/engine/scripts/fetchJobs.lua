@@ -5,8 +5,9 @@
 -- ARGV     legacy pause, now (ms), count, token, lock duration (ms), worker name ("" = none),
 --            limiter max ("" = none), limiter duration (ms, "" = none)
 --
--- Reply    ms the queue stays rate limited; time (ms) when the first delayed job is due, 0 unless ready jobs ran out;
---            then for each job taken its id and its hash as list of fields and values
+-- Reply    ms the queue stays rate limited; time (ms) when the first delayed job is due, 0 unless ready jobs ran out,
+--            now or earlier if one script was not to go on; then for each job taken its id and its hash as list of
+--            fields and values
 -- Events   waiting (prev delayed), active
 
 -- include: take

@@ -98,16 +98,46 @@ func TestFetchPromotesWhatIsDue(t *testing.T) {
 	})
 }
 
-func TestFetchPromotesThousandsInOneBatch(t *testing.T) {
+func TestFetchPromotesAThousand(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	for i := range 2500 {
 		id := strconv.Itoa(i)
 		s.seed("HSET q:"+id+" name n", "ZADD q:delayed "+due(-10, int64(i))+" "+id)
 	}
-	f := s.fetch(t0, taker(2500))
-	require.Len(t, f.Jobs, 2500)
-	require.Equal(t, "2499", f.Jobs[2499].ID, "in order of their due times")
+	first := 0
+	for _, n := range []int{1000, 1000, 500} {
+		f := s.fetch(t0, taker(2500))
+		require.Len(t, f.Jobs, n)
+		require.Equal(t, strconv.Itoa(first), f.Jobs[0].ID, "in order of their due times")
+		first += n
+		require.Equal(t, first < 2500, !f.NextDue.IsZero() && !f.NextDue.After(t0), "the rest is due at once")
+	}
+}
+
+// TestFetchPassesOverAThousand bounds what one script drops, be it in the list or in the set.
+func TestFetchPassesOverAThousand(t *testing.T) {
+	t.Parallel()
+	for name, seed := range map[string]string{
+		"wait": `redis.call("RPUSH", KEYS[1] .. "wait", i)`, "markers": `redis.call("RPUSH", KEYS[1] .. "wait", "0:" .. i)`,
+		"prioritized": `redis.call("ZADD", KEYS[1] .. "prioritized", -i, i)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			s.job("a", "b")
+			s.seed("RPUSH q:wait a", "ZADD q:prioritized 1 b")
+			require.NoError(t, s.client.Eval(t.Context(), "for i = 1, 1500 do "+seed+" end return 1", []string{s.q.Base()}).Err())
+			f := s.fetch(t0, taker(2))
+			require.Equal(t, t0, f.NextDue, "again at once")
+			left := s.client.LLen(t.Context(), s.q.Wait()).Val() + s.client.ZCard(t.Context(), s.q.Prioritized()).Val()
+			require.Equal(t, int64(502), left+int64(len(f.Jobs)))
+			again := s.fetch(t0, taker(2))
+			require.Equal(t, []string{"a", "b"}, append(idsOf(f), idsOf(again)...))
+			again = s.fetch(t0, taker(1))
+			require.Zero(t, again.NextDue)
+		})
+	}
 }
 
 func TestFetchNothing(t *testing.T) {

@@ -32,6 +32,7 @@ local function toDelayed(base, id, due)
   emitTrimmed(base, "delayed", "jobId", id, "delay", whole(due))
 end
 
+-- promotionLimit is how many delayed jobs one script makes ready.
 local promotionLimit = 1000
 
 -- promoteOne makes a job ready that was delayed, unless its hash is gone.
@@ -50,17 +51,16 @@ local function promoteOne(base, id)
   call("HSET", key, "delay", 0)
 end
 
--- promoteDue makes the delayed jobs ready that are due at now (lifecycle P7) and returns how many it looked at. An id
--- without a hash is dropped.
+-- promoteDue makes the first of the delayed jobs ready that are due at now (lifecycle P7). An id without a hash is
+-- dropped.
 local function promoteDue(base, now)
   local ids = call("ZRANGEBYSCORE", base .. "delayed", 0, whole((now + 1) * 4096 - 1), "LIMIT", 0, promotionLimit)
   if #ids == 0 then
-    return 0
+    return
   end
   inChunks("ZREM", base .. "delayed", ids)
   for _, id in ipairs(ids) do
     attempt(promoteOne, base, id)
   end
   markReady(base)
-  return #ids
 end

@@ -39,14 +39,12 @@ local function limitedFor(base, max)
   return math.max(ttl, 0)
 end
 
+-- dropLimit is how many ids that are no jobs one script passes over before it lets others go on.
+local dropLimit = 1000
+
 -- nextReady moves the id of the next ready job to active and returns it, or nil.
 local function nextReady(base)
   local id = call("RPOPLPUSH", base .. "wait", base .. "active")
-  if id and string.sub(id, 1, 2) == "0:" then
-    -- A marker of BullMQ 4 in the list is not a job.
-    call("LPOP", base .. "active")
-    return nextReady(base)
-  end
   if id then
     return id
   end
@@ -80,20 +78,28 @@ local function activate(base, id, now, taker, max, duration)
   return call("HGETALL", key)
 end
 
+-- isJob tells whether there is something to run under an id. A marker of BullMQ 4 in the list is no job, and of one
+-- whose hash is gone, or is something else, there is nothing to run and nothing to finish.
+local function isJob(base, id)
+  return string.sub(id, 1, 2) ~= "0:" and call("TYPE", base .. id).ok == "hash"
+end
+
 -- take moves up to taker.count jobs to active (lifecycle 8.5), asking before each whether one may be taken. It returns
--- how many were taken and the reply of a fetch: ms the queue stays limited, ms time the next delayed job is due, and
--- for each job its id and its hash; and whether it ended because nothing at all is left.
+-- how many were taken and the reply of a fetch: ms the queue stays limited, ms time to look again, and for each job its
+-- id and its hash; and whether it ended because nothing at all is left. The time is when the next delayed job is due,
+-- which is now or earlier if more were due than are promoted at once, or if too many ids were no jobs.
 local function take(base, now, taker)
   local reply = {0, 0}
   local max, duration = limits(base, taker)
-  local taken = 0
-  local promoted = promotionLimit
+  local taken, dropped = 0, 0
+  promoteDue(base, now)
   while taken < taker.count do
-    if promoted == promotionLimit then
-      promoted = promoteDue(base, now)
-    end
     reply[1] = limitedFor(base, max)
     if reply[1] > 0 or isPausedOrMaxed(base) then
+      return taken, reply, false
+    end
+    if dropped == dropLimit then
+      reply[2] = now
       return taken, reply, false
     end
     local id = nextReady(base)
@@ -101,13 +107,13 @@ local function take(base, now, taker)
       reply[2] = math.floor(nextDue(base) or 0)
       return taken, reply, taken == 0 and reply[2] == 0
     end
-    if call("TYPE", base .. id).ok == "hash" then
+    if isJob(base, id) then
       reply[#reply + 1] = id
       reply[#reply + 1] = activate(base, id, now, taker, max, duration)
       taken = taken + 1
     else
-      -- Its hash is gone, or is something else: there is nothing to run and nothing to finish.
       call("LPOP", base .. "active")
+      dropped = dropped + 1
     end
   end
   return taken, reply, false
