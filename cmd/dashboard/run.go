@@ -125,7 +125,8 @@ func (s *server) buildMetrics() {
 	c := s.config
 	s.metrics = metrics.New(metrics.Options{
 		Alias: c.Redis.Alias, Cluster: s.store.Cluster(), ReadOnly: c.ReadOnly, NoHistograms: !c.Metrics.Histograms,
-		BullMQNames: c.Metrics.BullMQNames, JobNames: c.Metrics.JobNames, Version: buildVersion(), Logger: s.log,
+		BullMQNames: c.Metrics.BullMQNames, JobNames: c.Metrics.JobNames, Version: buildVersion(), Revision: buildRevision(),
+		Logger: s.log,
 	})
 }
 

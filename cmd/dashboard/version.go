@@ -24,11 +24,26 @@ func buildVersion() string {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
-	version := "dev"
+	if r := revisionOf(info); len(r) >= 12 {
+		return "dev-" + r[:12]
+	}
+	return "dev"
+}
+
+// buildRevision is the commit the program was built from; empty where the build does not say.
+func buildRevision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return revisionOf(info)
+}
+
+func revisionOf(info *debug.BuildInfo) string {
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			version += "-" + s.Value[:12]
+		if s.Key == "vcs.revision" {
+			return s.Value
 		}
 	}
-	return version
+	return ""
 }
