@@ -40,15 +40,19 @@ func (q *Queue) RetryJob(ctx context.Context, s keys.State, id string, resetAtte
 
 // Promote makes delayed jobs ready now; ErrWrongState refuses those that are not delayed (lifecycle 8.12).
 func (q *Queue) Promote(ctx context.Context, ids []string) (done []string, refused []Refusal, err error) {
-	act := act{verb: "promote jobs", span: "promoteJobs", options: slog.String(attrQueueOptions, "{}"), command: "promote", state: string(keys.Delayed)}
-	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
-		return q.runner.Promote(ctx, q.target, batch)
-	})
+	return q.promote(ctx, ids, true)
 }
 
 // PromoteJob is Promote for one job.
 func (q *Queue) PromoteJob(ctx context.Context, id string) error {
-	return single(q.Promote(ctx, []string{id}))
+	return single(q.promote(ctx, []string{id}, false))
+}
+
+func (q *Queue) promote(ctx context.Context, ids []string, many bool) (done []string, refused []Refusal, err error) {
+	act := act{verb: "promote jobs", span: "promoteJobs", options: slog.String(attrQueueOptions, "{}"), command: "promote", state: string(keys.Delayed)}
+	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
+		return q.runner.Promote(ctx, q.target, batch, many)
+	})
 }
 
 // Remove removes jobs with their logs and, if children, their unfinished and finished children. A job held by a worker,

@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestPromote(t *testing.T) {
 	s := newSpace(t)
 	s.job("a", "p", "w")
 	s.seed("ZADD q:delayed 9 a 8 p 7 ghost", "HSET q:a delay 100", "HSET q:p delay 100 priority 1", "LPUSH q:wait w")
-	codes, err := s.run.Promote(t.Context(), s.q, []string{"a", "p", "w", "nobody", "ghost"})
+	codes, err := s.run.Promote(t.Context(), s.q, []string{"a", "p", "w", "nobody", "ghost"}, false)
 	require.NoError(t, err)
 	require.Equal(t, []scripts.Code{0, 0, scripts.WrongState, scripts.WrongState, scripts.JobMissing}, codes)
 	s.want(keyspace{
@@ -31,6 +32,26 @@ func TestPromote(t *testing.T) {
 		"q:a": plain(), "q:p": plain("priority=1"), "q:w": plain(),
 		"q:events": events("waiting jobId=a prev=delayed", "waiting jobId=p prev=delayed"),
 	})
+}
+
+// TestPromoteTrims cuts the events when many are promoted, and not for a single job (lifecycle 6).
+func TestPromoteTrims(t *testing.T) {
+	t.Parallel()
+	for many, most := range map[bool]int64{true: 200, false: 600} {
+		s := newSpace(t)
+		s.seed("HSET q:meta opts.maxLenEvents 10")
+		ids := make([]string, 600)
+		for i := range ids {
+			ids[i] = strconv.Itoa(i)
+			s.job(ids[i])
+			s.seed("ZADD q:delayed 1 " + ids[i])
+		}
+		_, err := s.run.Promote(t.Context(), s.q, ids, many)
+		require.NoError(t, err)
+		got := s.client.XLen(t.Context(), s.q.Events()).Val()
+		require.LessOrEqual(t, got, most)
+		require.Equal(t, many, got < 600)
+	}
 }
 
 func TestChangeDelay(t *testing.T) {

@@ -219,7 +219,7 @@ func TestDamagedPriorityCounter(t *testing.T) {
 	s := newSpace(t)
 	s.job("a")
 	s.seed("SET q:pc x", "HSET q:a priority 2 delay 5", "ZADD q:delayed 1 a")
-	codes, err := s.run.Promote(t.Context(), s.q, []string{"a"})
+	codes, err := s.run.Promote(t.Context(), s.q, []string{"a"}, false)
 	require.NoError(t, err)
 	require.Equal(t, ok(1), codes)
 	require.Equal(t, "a=8589934593", s.dump()["q:prioritized"])

@@ -55,7 +55,7 @@ func story(s *space) {
 	require.NoError(s.t, s.run.Resume(ctx, s.q))
 	s.check(t0)
 	s.check(t0)
-	promoted, err := s.run.Promote(ctx, s.q, []string{"later", "nobody"})
+	promoted, err := s.run.Promote(ctx, s.q, []string{"later", "nobody"}, false)
 	require.NoError(s.t, err)
 	require.Equal(s.t, []scripts.Code{0, scripts.WrongState}, promoted)
 	_, err = s.run.ChangeDelay(ctx, s.q, t0, "1", 5*time.Second)

@@ -101,7 +101,7 @@ func TestNothingEntersWaitWhilePausedForBullMQ5(t *testing.T) {
 	_, _, err = s.run.MoveToWait(t.Context(), s.q, locks("returned"))
 	require.NoError(t, err)
 	s.check(t0)
-	_, err = s.run.Promote(t.Context(), s.q, []string{"promoted"})
+	_, err = s.run.Promote(t.Context(), s.q, []string{"promoted"}, false)
 	require.NoError(t, err)
 	_, err = s.run.Reprocess(t.Context(), s.q, "failed", []string{"again"}, false)
 	require.NoError(t, err)

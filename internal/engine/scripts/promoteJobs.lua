@@ -1,7 +1,7 @@
 -- Makes delayed jobs ready now (lifecycle 8.12).
 --
 -- KEYS[1]  meta of the queue
--- ARGV     legacy pause, number of ids, these
+-- ARGV     legacy pause, of many (1/0: the events are trimmed, lifecycle 6), number of ids, these
 --
 -- Reply    codes of the jobs
 -- Codes    0 done; -1 delayed without a hash, and the id is dropped; -3 not delayed; -30 damaged keys
@@ -9,6 +9,8 @@
 
 -- include: ready
 -- include: util
+
+local announce = flag() and emitTrimmed or emit
 
 local function promote(id)
   local key = base .. id
@@ -19,7 +21,7 @@ local function promote(id)
     return -1
   end
   makeReady(base, id, priorityOf(key), false)
-  emit(base, "waiting", "jobId", id, "prev", "delayed")
+  announce(base, "waiting", "jobId", id, "prev", "delayed")
   call("HSET", key, "delay", 0)
   return 0
 end

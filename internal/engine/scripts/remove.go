@@ -10,12 +10,20 @@ import (
 // Remove deletes jobs wherever they are, with all that belongs to them (lifecycle 8.16) and, if children, with the jobs
 // below them (features 2.9). A job that does not exist is OK. Codes: SchedulerOwned, Locked.
 func (r *Runner) Remove(ctx context.Context, t Target, ids []string, children bool) ([]Code, error) {
-	return r.eachChunk(ctx, "removeJobs", t, ids, children, "")
+	return r.eachChunk(ctx, "removeJobs", t, ids, rootsPerScript(children), children, "")
 }
 
 // RemoveFrom is Remove for jobs in one state. Codes: WrongState, also for one that does not exist, and those of Remove.
 func (r *Runner) RemoveFrom(ctx context.Context, t Target, from keys.State, ids []string, children bool) ([]Code, error) {
-	return r.eachChunk(ctx, "removeJobs", t, ids, children, string(from))
+	return r.eachChunk(ctx, "removeJobs", t, ids, rootsPerScript(children), children, string(from))
+}
+
+// rootsPerScript is small for jobs that go with those below them, of which there may be many.
+func rootsPerScript(children bool) int {
+	if children {
+		return 20
+	}
+	return idsPerScript
 }
 
 // Drain deletes the waiting and prioritized jobs, and the delayed ones if asked; current iterations of schedulers stay

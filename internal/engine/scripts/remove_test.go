@@ -2,12 +2,16 @@ package scripts_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/scripts"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -145,6 +149,28 @@ func keysOf(k keyspace) []string {
 		out = append(out, key)
 	}
 	return out
+}
+
+// TestRemoveWithChildrenInSmallScripts takes few roots at a time: nobody knows how many jobs are below them.
+func TestRemoveWithChildrenInSmallScripts(t *testing.T) {
+	t.Parallel()
+	for children, want := range map[bool]int{true: 3, false: 1} {
+		s := newSpace(t)
+		ids := make([]string, 60)
+		for i := range ids {
+			ids[i] = strconv.Itoa(i)
+		}
+		s.job(ids...)
+		sent := 0
+		s.client.AddHook(commandHook(func(cmd redis.Cmder) {
+			if cmd.Name() == "evalsha" {
+				sent++
+			}
+		}))
+		require.Equal(t, ok(60), s.remove(children, ids...))
+		require.Equal(t, want, sent)
+		require.Equal(t, []string{"q:events", "q:meta"}, slices.Sorted(maps.Keys(s.dump())))
+	}
 }
 
 func TestRemoveRefusedByALockBelow(t *testing.T) {
