@@ -171,6 +171,26 @@ func TestUpsertOverAFinishedJob(t *testing.T) {
 	require.Equal(t, id+"="+due(50_000, 0), got["q:delayed"])
 }
 
+// TestUpsertLeavesAJobThatHasNotEnded keeps the job that runs, or waits, under the id of the next one: it was made ready
+// by hand, and its successor is pending.
+func TestUpsertLeavesAJobThatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	id := "repeat:s:" + slot(10)
+	for name, place := range map[string]string{"active": "LPUSH q:active ", "waiting": "LPUSH q:wait ", "in no state": "DEL q:other "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			s.upsert(t0, pattern(t0.Add(interval)))
+			s.seed("ZREM q:delayed "+id, place+id)
+			require.NotEmpty(t, s.next(t0, scripts.Firing{JobID: id, Next: t0.Add(2 * interval)}))
+			before := s.dump()
+			_, code := s.upsert(t0, pattern(t0.Add(interval)))
+			require.Equal(t, scripts.SchedulerConflict, code)
+			s.want(before)
+		})
+	}
+}
+
 func (s *space) next(now time.Time, f scripts.Firing) string {
 	s.t.Helper()
 	f.SchedulerID, f.Job.Opts = "s", `{"repeat":{"count":2}}`

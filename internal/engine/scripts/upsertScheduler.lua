@@ -7,7 +7,8 @@
 --            then the job, see includes/scheduler.lua
 --
 -- Reply    id of the next job and its delay (ms), or a code; 0 if the next slot of an interval lies behind the end
--- Codes    -10 a job with the id of the next one exists (pattern); -11 the next slots are all taken (interval)
+-- Codes    -10 a job with the id of the next one exists, and has not ended or nothing was pending (pattern);
+--            -11 the next slots are all taken (interval)
 -- Events   added, then delayed or waiting
 
 -- include: scheduler
@@ -32,6 +33,11 @@ local function removePending(id)
     call("LREM", base .. "paused", 1, id)
   end
   removeRecord(base, id, base, true)
+end
+
+-- hasEnded tells whether a job is completed or failed.
+local function hasEnded(id)
+  return (call("ZSCORE", base .. "completed", id) or call("ZSCORE", base .. "failed", id)) and true or false
 end
 
 -- forgetFinished deletes a job that ended under an id that is needed again, so that the id is in one state only.
@@ -70,6 +76,7 @@ local unchanged = previous and every and tonumber(call("HGET", recordKey, "every
 local pending = previous and iterationId(scheduler, previous)
 local replaces = pending and isPending(pending)
 local offset = givenOffset or 0
+local ended -- the id of the next job, if another one ended under it
 if every then
   nextMillis, offset = nextOfInterval(unchanged and previous or nil, every, now, offset, startDate)
   if replaces and unchanged then
@@ -82,14 +89,20 @@ if every then
   if endDate and nextMillis > endDate then
     return 0
   end
-elseif not replaces and call("EXISTS", base .. iterationId(scheduler, nextMillis)) == 1 then
-  return -10
+else
+  local id = iterationId(scheduler, nextMillis)
+  if not (replaces and id == pending) and call("EXISTS", base .. id) == 1 then
+    if not replaces or not hasEnded(id) then
+      return -10
+    end
+    ended = id
+  end
 end
 if replaces then
   removePending(pending)
 end
-if not every and call("EXISTS", base .. iterationId(scheduler, nextMillis)) == 1 then
-  forgetFinished(iterationId(scheduler, nextMillis))
+if ended then
+  forgetFinished(ended)
 end
 call("ZADD", base .. "repeat", whole(nextMillis), scheduler)
 storeRecord(replaces and givenOffset or not replaces and offset or nil)
