@@ -48,11 +48,20 @@ func (b Backoff) Cap(d time.Duration) time.Duration {
 	return d
 }
 
-// Total is the mean time from the first failure to the start of the last of the given attempts, runs not counted.
+// Total is the mean time from the first failure to the start of the last of the given attempts, runs not counted; about a
+// century at most.
 func (b Backoff) Total(attempts int) time.Duration {
 	var total time.Duration
 	for n := 1; n < attempts && total < longest; n++ {
-		total += b.After(n, 0.5)
+		wait := b.After(n, 0.5)
+		if wait == b.After(n+1, 0.5) { // and so are all that follow
+			left := time.Duration(attempts - n)
+			if wait > 0 && left > longest/wait {
+				return longest
+			}
+			return total + left*wait
+		}
+		total += wait
 	}
 	return total
 }
