@@ -17,13 +17,13 @@ func TestTotalOfManyAttempts(t *testing.T) {
 		attempts int
 		total    time.Duration
 	}{
-		"one attempt":       {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 1, 0},
-		"none":              {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 0, 0},
-		"fixed":             {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 5, 4 * time.Second},
-		"exponential":       {policy.Backoff{Type: policy.Exponential, Delay: time.Second}, 5, 15 * time.Second},
-		"capped":            {policy.Backoff{Type: policy.Exponential, Delay: time.Second, Max: 4 * time.Second}, 6, 15 * time.Second},
-		"without a delay":   {policy.Backoff{}, math.MaxInt, 0},
-		"fixed, very many":  {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, math.MaxInt, 100 * 365 * 24 * time.Hour},
+		"one attempt":        {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 1, 0},
+		"none":               {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 0, 0},
+		"fixed":              {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, 5, 4 * time.Second},
+		"exponential":        {policy.Backoff{Type: policy.Exponential, Delay: time.Second}, 5, 15 * time.Second},
+		"capped":             {policy.Backoff{Type: policy.Exponential, Delay: time.Second, Max: 4 * time.Second}, 6, 15 * time.Second},
+		"without a delay":    {policy.Backoff{}, math.MaxInt, 0},
+		"fixed, very many":   {policy.Backoff{Type: policy.Fixed, Delay: time.Second}, math.MaxInt, 100 * 365 * 24 * time.Hour},
 		"doubled very often": {policy.Backoff{Type: policy.Exponential, Delay: time.Second}, math.MaxInt, 100 * 365 * 24 * time.Hour},
 	} {
 		got := test.b.Total(test.attempts)
