@@ -101,6 +101,9 @@ func (q *Queue) add(ctx context.Context, prepared []scripts.NewJob) ([]*Job, err
 	added, err := q.runner.AddJobs(ctx, q.target, q.clock(), prepared)
 	jobs := make([]*Job, len(prepared))
 	refused := []error{err}
+	if err == nil {
+		q.declare(ctx)
+	}
 	for i, a := range added {
 		switch {
 		case a.Code < 0:

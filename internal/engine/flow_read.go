@@ -162,9 +162,12 @@ func (r flowReader) flow(i *FlowItem) *Flow {
 
 // sibling is another queue on the same Redis, with the same settings but no default options.
 func (q *Queue) sibling(id keys.Queue) *Queue {
-	s := *q
-	s.Queue, s.target.Queue, s.defaults = id, id, JobOptions{}
-	return &s
+	s := &Queue{
+		Queue: id, client: q.client, runner: q.runner, target: q.target, clock: q.clock, telemetry: q.telemetry,
+		skipMetas: q.skipMetas,
+	}
+	s.target.Queue = id
+	return s
 }
 
 // rootLevels bounds the way up from a job to the root of its flow.

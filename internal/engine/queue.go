@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bullpen/internal/engine/keys"
@@ -23,6 +25,8 @@ type QueueOptions struct {
 	Defaults JobOptions
 	// LegacyPause selects the storage of BullMQ 5.x for paused queues (lifecycle 12.1); default false, as BullMQ 6.
 	LegacyPause bool
+	// SkipMetas leaves out of the queue's meta hash which release's data model it has, as BullMQ's skipMetasUpdate does.
+	SkipMetas bool
 	// Clock returns the time written to Redis; default time.Now.
 	Clock func() time.Time
 	// Telemetry traces what is added here and what a Worker of this Queue does; default none.
@@ -39,7 +43,12 @@ type Queue struct {
 	defaults  JobOptions
 	clock     func() time.Time
 	telemetry Telemetry
+	skipMetas bool
+	declared  atomic.Bool // the meta hash says which data model the queue has
 }
+
+// dataModel is the release whose data model this engine has. Front ends go by what the queue's meta hash says of it.
+const dataModel = "bullmq:6.7.0"
 
 // NewQueue validates o and returns the queue. It does not touch Redis.
 func NewQueue(o QueueOptions) (*Queue, error) {
@@ -69,7 +78,16 @@ func NewQueue(o QueueOptions) (*Queue, error) {
 		defaults:  o.Defaults,
 		clock:     o.Clock,
 		telemetry: o.Telemetry,
+		skipMetas: o.SkipMetas,
 	}, nil
+}
+
+// declare notes once which data model the queue has, unless another client said so before (features 6.2). Nothing but
+// front ends depends on it: what fails is left to the next time.
+func (q *Queue) declare(ctx context.Context) {
+	if !q.skipMetas && !q.declared.Load() && q.client.HSetNX(ctx, q.Meta(), "version", dataModel).Err() == nil {
+		q.declared.Store(true)
+	}
 }
 
 // JobKey returns the full key of a job's hash.

@@ -36,6 +36,38 @@ func TestNewQueue(t *testing.T) {
 	}
 }
 
+// TestVersion notes the release of the data model with the first job, where nobody has.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before, want string
+		skip         bool
+	}{
+		"new queue":        {want: "bullmq:6.7.0"},
+		"of another":       {before: "bullmq:5.81.5", want: "bullmq:5.81.5"},
+		"told to leave it": {skip: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, err := NewQueue(QueueOptions{Client: srv.Client(t), Prefix: srv.Prefix(), Name: "q", SkipMetas: tt.skip})
+			if err != nil {
+				t.Fatal(err)
+			}
+			version := func() string { return q.client.HGet(t.Context(), q.Meta(), "version").Val() }
+			if tt.before != "" {
+				q.client.HSet(t.Context(), q.Meta(), "version", tt.before)
+			}
+			counts(t, q)
+			if got := version(); got != tt.before {
+				t.Errorf("after looking: %q", got)
+			}
+			add(t, q, "job", nil, JobOptions{})
+			if got := version(); got != tt.want {
+				t.Errorf("version = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestAddStoresTheHash(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_123)

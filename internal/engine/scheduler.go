@@ -69,6 +69,7 @@ func (q *Queue) upsertScheduler(ctx context.Context, id string, r Repeat, t JobT
 	if err := codeError(code, id, "addJobScheduler", "", ""); err != nil || jobID == "" {
 		return nil, err
 	}
+	q.declare(ctx)
 	return q.iteration(jobID, s, now, delay), nil
 }
 

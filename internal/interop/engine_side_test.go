@@ -66,7 +66,7 @@ type args struct {
 	During                                   []json.RawMessage
 	Worker                                   workerArgs
 	Next, Force, LIFO, Asc                   bool
-	Delayed                                  bool
+	Delayed, Metas                           bool
 	Children                                 *bool
 	Delay, Duration, Grace                   float64
 	Count, Keep, Max, Limit, Priority, Start int
@@ -131,7 +131,7 @@ func (c call) queue(ctx context.Context) (*engine.Queue, error) {
 	}
 	return engine.NewQueue(engine.QueueOptions{
 		Client: c.client, Prefix: c.Prefix, Name: c.Queue, Defaults: defaults,
-		LegacyPause: c.legacyPause, Clock: func() time.Time { return c.now },
+		LegacyPause: c.legacyPause, SkipMetas: !c.Metas, Clock: func() time.Time { return c.now },
 	})
 }
 
