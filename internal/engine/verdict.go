@@ -90,7 +90,7 @@ func (r rules) failure(j *Job, err error) verdict {
 		switch {
 		case strategy != nil:
 			err = strategy
-		case again && wait > 0:
+		case again && wait != 0: // a negative one is over at once, by way of delayed like any other
 			v = verdict{kind: delay, outcome: OutcomeRetried, delay: wait}
 		case again:
 			v = verdict{kind: retry, outcome: OutcomeRetried}
@@ -133,7 +133,7 @@ func (r rules) backoffFor(j *Job, err error) (wait time.Duration, again bool, st
 		return 0, false, fmt.Errorf("unknown backoff strategy %q, and the worker has no policy for such jobs; the attempt failed with: %w", b.Type, err)
 	}
 	wait = r.backoff(made, b.Type, err, j)
-	return computed.Cap(wait), wait >= 0, nil
+	return computed.Cap(wait), wait != GiveUp, nil
 }
 
 // appendTrace adds the trace of err to those the job has and keeps the newest stackTraceLimit (lifecycle 8.6.2).

@@ -21,6 +21,10 @@ import (
 // Cancel was given. A handler that goes on after that keeps running unattended.
 type Handler func(ctx context.Context, j *Job) (any, error)
 
+// GiveUp is the delay of WorkerOptions.Backoff that means no further attempt, -1 in the milliseconds of BullMQ's
+// strategies.
+const GiveUp = -time.Millisecond
+
 // Limiter bounds the jobs started per window across all workers of a queue.
 type Limiter struct {
 	Max      int
@@ -47,8 +51,8 @@ type WorkerOptions struct {
 	MaxRateLimitWait time.Duration // longest time between two looks at a rate-limited queue, default 30 s
 	KeepCompleted    *Keep
 	KeepFailed       *Keep
-	// Backoff, if set, decides the delay for backoff types that are neither fixed nor exponential. A negative result
-	// fails the job for good; 0 retries at once. Without it such jobs fail with a reason that names the type.
+	// Backoff, if set, decides the delay for backoff types that are neither fixed nor exponential. GiveUp fails the job
+	// for good; 0 and what else is negative retries at once. Without it such jobs fail with a reason that names the type.
 	Backoff func(attemptsMade int, kind string, err error, j *Job) time.Duration
 	// MaxBackoff caps every computed delay; 0 = no cap. RetryAfter delays are not cut.
 	MaxBackoff time.Duration

@@ -146,7 +146,7 @@ func TestFailures(t *testing.T) {
 func TestCustomBackoff(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	delays := map[string]time.Duration{"give up": -1, "at once": 0, "later": time.Hour, "capped": 48 * time.Hour}
+	delays := map[string]time.Duration{"give up": GiveUp, "at once": 0, "in the past": -5 * time.Millisecond, "long ago": -time.Hour, "later": time.Hour, "capped": 48 * time.Hour}
 	startWorker(t, q, func(context.Context, *Job) (any, error) { return nil, errors.New("boom") }, func(o *WorkerOptions) {
 		o.MaxBackoff = 24 * time.Hour
 		o.Backoff = func(made int, kind string, err error, j *Job) time.Duration {
@@ -168,6 +168,8 @@ func TestCustomBackoff(t *testing.T) {
 	}{
 		{"give up", keys.Failed, 1, 0, "boom"},
 		{"at once", keys.Failed, 3, 0, "boom"},
+		{"in the past", keys.Failed, 3, 0, "boom"},
+		{"long ago", keys.Failed, 3, 0, "boom"},
 		{"later", keys.Delayed, 1, time.Hour, "boom"},
 		{"capped", keys.Delayed, 1, 24 * time.Hour, "boom"},
 		{"panics", keys.Failed, 1, 0, "panic: no idea"},

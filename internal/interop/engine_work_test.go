@@ -158,7 +158,7 @@ func (c call) fail(ctx context.Context) (*fetched, error) {
 			return nil, err
 		}
 		return c.finish(ctx, f)
-	case delay > 0:
+	case delay != 0:
 		d := scripts.DelayedJob{Lock: c.lock(), Delay: delay, Updates: updates}
 		codes, next, err := c.runner.MoveToDelayed(ctx, c.target(), c.now, []scripts.DelayedJob{d}, c.nextOptions())
 		if err != nil {
@@ -198,7 +198,7 @@ func (c call) retry(job *engine.Job) (bool, time.Duration) {
 		return true, 0
 	case b.Type != policy.Fixed && b.Type != policy.Exponential:
 		d := ms(*c.Worker.Backoff)
-		return d >= 0, d
+		return d != engine.GiveUp, d
 	}
 	return true, policy.Backoff{Type: b.Type, Delay: b.Delay, Jitter: b.Jitter}.After(job.AttemptsMade+1, 0.5)
 }
