@@ -96,15 +96,13 @@ func (q *Queue) RateLimit(ctx context.Context, d time.Duration) (err error) {
 }
 
 // extendRateLimit is RateLimit, but never shortens a manual limit that lasts longer.
-func (q *Queue) extendRateLimit(ctx context.Context, d time.Duration) error {
-	value, ttl, err := q.readLimiter(ctx)
-	if err != nil {
-		return err
+func (q *Queue) extendRateLimit(ctx context.Context, d time.Duration) (err error) {
+	ctx, end := q.begin(ctx, "rateLimit")
+	defer end(&err)
+	if err := q.runner.ExtendLimit(ctx, q.target, max(d, time.Millisecond)); err != nil {
+		return fmt.Errorf("rate limit %s: %w", q.Name, err)
 	}
-	if value == manualLimit && ttl >= d {
-		return nil
-	}
-	return q.RateLimit(ctx, d)
+	return nil
 }
 
 func (q *Queue) readLimiter(ctx context.Context) (value int64, ttl time.Duration, err error) {
@@ -146,24 +144,25 @@ func (q *Queue) ManualRateLimit(ctx context.Context) (time.Duration, error) {
 	return ttl, nil
 }
 
-// RateLimitTTL returns how long no job of the queue may start, 0 if it is not limited. The limiter that counts is the
-// queue's own (SetGlobalRateLimit), or a manual limit; max, if positive, is a worker's.
+// RateLimitTTL returns how long no job of the queue may start, 0 if it is not limited. max, if positive, is how many may
+// start per window; else the queue's own limiter says (SetGlobalRateLimit). Without either it is how long the present
+// window or manual limit lasts.
 func (q *Queue) RateLimitTTL(ctx context.Context, max int64) (time.Duration, error) {
 	value, ttl, err := q.readLimiter(ctx)
 	if err != nil {
 		return 0, err
 	}
-	meta, err := q.client.HGet(ctx, q.Meta(), "max").Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("read limiter of %s: %w", q.Name, err)
+	if max <= 0 {
+		own, err := q.client.HGet(ctx, q.Meta(), "max").Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return 0, fmt.Errorf("read limiter of %s: %w", q.Name, err)
+		}
+		max = fieldInt(own)
 	}
-	if meta != "" {
-		max = fieldInt(meta)
+	if value < max {
+		return 0, nil
 	}
-	if value == manualLimit || max > 0 && value >= max {
-		return ttl, nil
-	}
-	return 0, nil
+	return ttl, nil
 }
 
 // SetGlobalConcurrency bounds the active jobs of the whole fleet; n <= 0 removes the bound (lifecycle 4.1).

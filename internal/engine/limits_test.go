@@ -107,6 +107,24 @@ func TestRateLimitByHandler(t *testing.T) {
 	}
 }
 
+// TestRateLimitIsNeverShortened has many workers limit the queue at once: the longest limit holds.
+func TestRateLimitIsNeverShortened(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	var workers sync.WaitGroup
+	for i := range 100 {
+		workers.Go(func() {
+			if err := q.extendRateLimit(t.Context(), time.Duration(1+i%50)*time.Minute); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	workers.Wait()
+	if ttl, err := q.ManualRateLimit(t.Context()); err != nil || ttl < 49*time.Minute {
+		t.Errorf("limit lasts %s, %v, want 50 minutes", ttl, err)
+	}
+}
+
 func TestRateLimitIsLifted(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)

@@ -13,3 +13,9 @@ func (r *Runner) ShortenWindow(ctx context.Context, t Target, d time.Duration) e
 	_, err := r.write(ctx, "shortenWindow", t, args(d, ManualLimit))
 	return err
 }
+
+// ExtendLimit stops a queue by hand for d, unless it is stopped by hand for longer.
+func (r *Runner) ExtendLimit(ctx context.Context, t Target, d time.Duration) error {
+	_, err := r.write(ctx, "extendLimit", t, args(d, ManualLimit))
+	return err
+}
