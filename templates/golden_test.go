@@ -127,7 +127,7 @@ func TestOverviewPage(t *testing.T) {
 func queueModel() QueuePage {
 	return QueuePage{
 		Crumbs: []Crumb{{"Overview", "/"}, {"webhooks", ""}}, Name: "webhooks", Health: Health{"Watch", "h-warn", "h-warn"},
-		Badges: []BadgeView{{"s-delayed", "i-limit", "limited"}}, Finding: "38 % of attempts failing since 14:07.", Say: "3,960 jobs wait.",
+		Badges: []BadgeView{{"s-delayed", "i-limit", "limited"}}, Finding: "38 % of attempts failing for 12 min.", Say: "3,960 jobs wait.",
 		Acts:  []Act{{Label: "Pause", Icon: "s-paused", URL: "/queues/webhooks/pause", Fields: []Field{{"seen", "running"}}}},
 		Links: []Act{{Label: "Add job", Icon: "i-plus", URL: "/queues/webhooks/jobs"}},
 		Menu:  []Act{{Label: "Clean…", Note: "Remove finished jobs by age", URL: "/queues/webhooks/clean"}},

@@ -129,7 +129,7 @@ func ruleFailing(h Health) rule {
 		}
 		reason := words.Percent(share) + " of attempts failing"
 		if at := f.since.failing; !at.IsZero() {
-			reason += " since " + clock(at, f.now)
+			reason += " for " + span(at, f)
 		}
 		return verdict{h, reason, "failing"}, true
 	}
@@ -261,14 +261,6 @@ func span(at time.Time, f facts) string {
 		return "at least " + text
 	}
 	return text
-}
-
-// clock is the time of day in UTC, with the date when it is not of the last 24 hours.
-func clock(at, now time.Time) string {
-	if now.Sub(at) < 24*time.Hour {
-		return at.UTC().Format("15:04")
-	}
-	return at.UTC().Format("2 Jan 15:04")
 }
 
 func jobs(n int64) string { return words.Plural(n, "job", "jobs") }

@@ -93,13 +93,13 @@ func TestHealth(t *testing.T) {
 
 		{"half of 20 attempts failing", func(q *Queue, f *facts) {
 			q.Rate.Attempts, q.Rate.FailingShare, f.since.failing = 20, 0.5, ago(15*time.Minute)
-		}, NeedsAttention, "50_% of attempts failing since 14:07", "failing"},
+		}, NeedsAttention, "50_% of attempts failing for 15_min", "failing"},
 		{"half of 19 attempts failing", func(q *Queue, _ *facts) {
 			q.Rate.Attempts, q.Rate.FailingShare = 19, 0.5
 		}, Healthy, "Keeps up at 38_% of its ceiling", ""},
 		{"beyond three times the tolerated share", func(q *Queue, f *facts) {
 			q.Rate.FailingShare, f.since.failing = 0.38, ago(26*time.Hour)
-		}, Watch, "38_% of attempts failing since 13 Mar 12:22", "failing"},
+		}, Watch, "38_% of attempts failing for 26_h", "failing"},
 		{"at three times the tolerated share", func(q *Queue, _ *facts) { q.Rate.FailingShare = 0.3 }, Healthy, "Keeps up at 38_% of its ceiling", ""},
 		{"a loose policy can still be broken", func(q *Queue, f *facts) {
 			f.policy.AttemptFailure, q.Rate.FailingShare = 0.4, 0.49
