@@ -42,6 +42,7 @@ func (s *Server) jobFile(field string) echo.HandlerFunc {
 		name := strings.Trim(escapeSegment(q.Name+"-"+id), ".") + "-" + field + ".json"
 		c.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		c.Response().Header().Set("Cache-Control", "no-store")
+		allow(c, int64(len(raw)))
 		return c.Blob(http.StatusOK, "application/json", raw)
 	}
 }

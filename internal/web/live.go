@@ -134,7 +134,7 @@ func event(b *bytes.Buffer, id, name string, data any) {
 	b.WriteByte('\n')
 }
 
-// eventWriter writes to a stream, each time with a deadline of its own: the server has none for answers.
+// eventWriter writes to a stream, each time with a deadline of its own: the server's is for answers that end.
 type eventWriter struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController

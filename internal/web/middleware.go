@@ -15,6 +15,20 @@ import (
 // requestBudget is how long any request may take. Longer work is an operation.
 const requestBudget = 10 * time.Second
 
+// answerSlack is how long after its work an answer may take to leave.
+const answerSlack = 2 * time.Second
+
+// slowestReader is how many bytes a second somebody who downloads must take.
+const slowestReader = 128 << 10
+
+// allow gives a download as long as a slow reader needs for its next bytes, from now on; the event stream does the same
+// for each of its events.
+func allow(c echo.Context, bytes int64) {
+	wait := requestBudget + answerSlack + time.Duration(bytes)*time.Second/slowestReader
+	// Not every connection of a test has deadlines; a real one does.
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(wait))
+}
+
 // contentPolicy allows our own files and nothing inline, so that text of jobs can never run.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

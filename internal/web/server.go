@@ -83,9 +83,12 @@ func New(o Options) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: requestBudget,
+		// Whoever sends a body or takes an answer a byte at a time holds a request no longer than one that does not.
+		ReadTimeout:  requestBudget,
+		WriteTimeout: requestBudget + answerSlack,
+		IdleTimeout:  2 * time.Minute,
+		ErrorLog:     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.stopping) }))
 	return s, nil
