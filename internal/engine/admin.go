@@ -54,10 +54,10 @@ func (q *Queue) Drain(ctx context.Context, delayed bool) (err error) {
 	return nil
 }
 
-// The refusals of Obliterate.
+// The refusals of Obliterate, with the texts that BullMQ's users see.
 var (
-	ErrNotPaused  = errors.New("cannot obliterate non-paused queue")
-	ErrActiveJobs = errors.New("cannot obliterate queue with active jobs")
+	ErrNotPaused  = errors.New("Cannot obliterate non-paused queue")
+	ErrActiveJobs = errors.New("Cannot obliterate queue with active jobs")
 )
 
 // Obliterate deletes the queue and everything in it. The queue is paused first and, on refusal, stays paused.
@@ -71,14 +71,13 @@ func (q *Queue) Obliterate(ctx context.Context, force bool) (err error) {
 	code, err := q.runner.Obliterate(ctx, q.target, force)
 	switch {
 	case err != nil:
+		return fmt.Errorf("obliterate %s: %w", q.Name, err)
 	case code == scripts.HasActive:
-		err = ErrActiveJobs
+		return ErrActiveJobs
 	case code == scripts.NotPaused:
-		err = ErrNotPaused
-	default:
-		return nil
+		return ErrNotPaused
 	}
-	return fmt.Errorf("obliterate %s: %w", q.Name, err)
+	return nil
 }
 
 // RateLimit stops every worker of the queue for d (manual limit, lifecycle 4.2); RemoveRateLimit lifts it. It replaces

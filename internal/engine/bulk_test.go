@@ -126,7 +126,7 @@ func TestObliterate(t *testing.T) {
 	if _, err := w.NextJob(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Obliterate(ctx, false); !errors.Is(err, ErrActiveJobs) {
+	if err := q.Obliterate(ctx, false); !errors.Is(err, ErrActiveJobs) || err.Error() != "Cannot obliterate queue with active jobs" {
 		t.Errorf("obliterate with an active job = %v", err)
 	}
 	if paused, _ := q.IsPaused(ctx); !paused {

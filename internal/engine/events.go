@@ -240,7 +240,7 @@ func (e *QueueEvents) WaitUntilFinished(ctx context.Context, j *Job) (json.RawMe
 		case <-e.quit:
 			return nil, fmt.Errorf("wait for job %s: event reader was stopped", j.ID)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("job wait %s timed out before finishing, no finish notification arrived after %dms (id=%s): %w",
+			return nil, fmt.Errorf("Job wait %s timed out before finishing, no finish notification arrived after %dms (id=%s): %w",
 				j.Name, time.Since(started).Milliseconds(), j.ID, context.Cause(ctx))
 		}
 	}

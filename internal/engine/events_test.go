@@ -101,7 +101,7 @@ func TestWaitUntilFinishedGivesUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := e.WaitUntilFinished(ctx, j)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "job wait mail timed out before finishing, no finish notification arrived after ") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "Job wait mail timed out before finishing, no finish notification arrived after ") {
 		t.Errorf("wait = %v", err)
 	}
 	if _, err := e.WaitUntilFinished(t.Context(), &Job{ID: "nowhere"}); !errors.Is(err, ErrJobNotFound) {

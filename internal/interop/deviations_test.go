@@ -18,7 +18,7 @@ import (
 var incomparable = map[string]string{
 	"dead-letter":       "engine/scripts TestFinishDeadLetter; e2e TestDeadLetterAndFailureAreOne",
 	"drain-steps":       "engine/scripts TestDrainThousands",
-	"codes-of-refusals": "engine TestCodeErrors",
+	"codes-of-refusals": "engine TestCodeErrors; engine TestObliterate",
 	"pause-for-5":       "interop TestScenarios",
 }
 
