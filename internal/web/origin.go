@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/labstack/echo/v4"
 )
 
 // checkOrigin refuses a write that a page of somebody else made a browser send. Browsers say so in Sec-Fetch-Site;
@@ -15,8 +17,7 @@ func (s *Server) checkOrigin(r *http.Request, who Identity) *Problem {
 		return nil
 	}
 	if !s.trustedHost(r.Host) {
-		return problem(http.StatusForbidden, "Refused: unknown host",
-			"The request names the host %s. Without a login only addresses and names without a dot may be used; set public_url to allow this one.", r.Host)
+		return unknownHost(r.Host)
 	}
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "same-origin", "none":
@@ -38,10 +39,40 @@ func (s *Server) checkOrigin(r *http.Request, who Identity) *Problem {
 	return problem(http.StatusForbidden, "Refused: sent from another site", "The request comes from %s, this is %s.", origin, r.Host)
 }
 
+func unknownHost(host string) *Problem {
+	return problem(http.StatusForbidden, "Refused: unknown host",
+		"The request names the host %s. Without a login only addresses and names without a dot may be used; set public_url to allow this one.", clip(host, 300))
+}
+
+// checkHost refuses to show anything to a page whose name somebody points at this machine: to the browser both are one
+// site. Probes, scrapes and callbacks stay open, they are read by no browser and come under any name. The answer is
+// plain, since a page has figures in its frame.
+func (s *Server) checkHost(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if s.trustedHost(r.Host) || openToAnyHost(r.URL.Path) {
+			return next(c)
+		}
+		p := unknownHost(r.Host)
+		if wantsJSON(r) {
+			return p
+		}
+		return c.String(p.Status, p.Error()+"\n")
+	}
+}
+
+func openToAnyHost(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/metrics":
+		return true
+	}
+	return strings.HasPrefix(path, "/callback/")
+}
+
 // trustedHost guards dashboards without a login against names that somebody else points at this machine: it accepts
 // addresses, names without a dot, localhost and the public address. With a login the session's cookie does that.
 func (s *Server) trustedHost(hostport string) bool {
-	if s.o.Auth != nil || s.public != nil && hostport == s.public.Host {
+	if s.o.Auth != nil {
 		return true
 	}
 	host := hostport
@@ -49,5 +80,8 @@ func (s *Server) trustedHost(hostport string) bool {
 		host = h
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
+	if s.public != nil && strings.EqualFold(host, s.public.Hostname()) {
+		return true // proxies name the port or do not
+	}
 	return net.ParseIP(host) != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost")
 }

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +32,7 @@ func TestOrigin(t *testing.T) {
 		{name: "public address", host: own, origin: "https://ops.example", public: "https://ops.example", ok: true},
 		{name: "public address, other scheme", host: own, origin: "http://ops.example", public: "https://ops.example"},
 		{name: "host is the public address", host: "ops.example", site: "same-origin", public: "https://ops.example", ok: true},
+		{name: "host is the public address with its port", host: "OPS.example:443", site: "same-origin", public: "https://ops.example", ok: true},
 		{name: "name pointed at us", host: "evil.example:8080", site: "same-origin"},
 		{name: "name pointed at us, with a login", host: "evil.example:8080", site: "same-origin", login: true, ok: true},
 		{name: "localhost", host: "localhost:8080", site: "same-origin", ok: true},
@@ -61,4 +64,38 @@ func TestOrigin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReadsUnderAnotherName: without a login nothing is shown under a name that somebody else may have pointed here.
+func TestReadsUnderAnotherName(t *testing.T) {
+	machines := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("for machines")) })
+	b := newBench(t, func(o *Options) { o.Metrics, o.Callback, o.PublicURL = machines, machines, "https://ops.example" })
+	under := func(host, path string) answer {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = host
+		return b.do(r)
+	}
+	for _, route := range b.Routes() {
+		path, ok := strings.CutPrefix(route, "GET ")
+		if !ok {
+			continue
+		}
+		path = strings.NewReplacer(":queue", "email", ":id", "1").Replace(path)
+		if open := path == "/healthz" || path == "/readyz" || path == "/metrics" || strings.HasPrefix(path, "/callback/"); open {
+			require.Equal(t, http.StatusOK, under("evil.example", path).status, path)
+			continue
+		}
+		a := under("evil.example:8080", path)
+		require.Equal(t, http.StatusForbidden, a.status, path)
+		require.Contains(t, a.body, "set public_url", path)
+		require.NotContains(t, a.body, "<html", "a page has figures in its frame")
+	}
+	require.Equal(t, http.StatusForbidden, under("evil.example", "/nowhere").status)
+	for _, host := range []string{"127.0.0.1:8080", "[::1]", "localhost:1", "bullpen", "ops.example", "Ops.example:8443"} {
+		require.Equal(t, http.StatusOK, under(host, "/api/v1/queues").status, host)
+	}
+	login := newBench(t, func(o *Options) { o.Auth = fixed{Identity{Name: "ada", Role: Admin}} })
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/queues", nil)
+	r.Host = "any.example"
+	require.Equal(t, http.StatusOK, login.do(r).status, "the session's cookie is asked for instead")
 }

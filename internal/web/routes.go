@@ -60,7 +60,7 @@ func (s *Server) routes() *echo.Echo {
 	e.HTTPErrorHandler, e.IPExtractor = s.fail, s.clientAddress
 	e.Logger.SetLevel(7) // off: errors are logged by fail, requests by logRequests
 	e.Pre(s.stripBase)
-	e.Use(s.recover, s.secure, s.logRequests, s.compress(), budget)
+	e.Use(s.recover, s.secure, s.logRequests, s.checkHost, s.compress(), budget)
 
 	for pattern, f := range s.pages() {
 		s.views[pattern] = f
