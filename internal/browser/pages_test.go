@@ -85,7 +85,7 @@ func TestEveryPage(t *testing.T) {
 		delete(left, elsewhere)
 	}
 	require.Empty(t, slices.Sorted(maps.Keys(left)), "nobody has looked at these pages: link to them, or name their address above")
-	for _, must := range []string{"/queues/*?state=waiting-children", "/queues/*/obliterate", "/queues/*/schedulers/*/edit?back=", "/runbooks/*"} {
+	for _, must := range []string{"/queues/*?state=waiting-children", "/queues/*/obliterate?back=", "/queues/*/schedulers/*/edit?back=", "/runbooks/*"} {
 		require.Contains(t, seen, must, "the way there is gone")
 	}
 }

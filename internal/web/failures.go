@@ -294,7 +294,7 @@ func (s *Server) groupActs(r viewRequest, of grouping, g failures.Group, complet
 	}
 	back, again := templates.Field{Name: "back", Value: r.self()}, sentenceStart(of.verb)
 	url := func(verb string) string { return s.links.to(of.path + "/" + g.ID + "/" + verb) }
-	asking := withQuery("", map[string][]string{"back": {r.self()}})
+	asking := r.asking()
 	run := templates.Act{Label: again + " " + row.Count, Icon: "i-retry", URL: url(of.verb), Fields: []templates.Field{back}}
 	if g.Count > sampleFrom || !complete {
 		run.Asks, run.Fields, run.URL = true, nil, run.URL+asking

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -222,7 +223,7 @@ func (s *Server) jobActs(r viewRequest, q *monitor.Queue, j *engine.Peek) (acts,
 	if len(j.Fields) > 0 {
 		links = append(links, form("duplicate", "Duplicate…", "i-copy"))
 	}
-	remove := templates.Act{Label: "Remove…", Class: "bad", URL: s.links.job(q.Queue, j.ID, "remove"), Key: "#"}
+	remove := templates.Act{Label: "Remove…", Class: "bad", URL: withQuery(s.links.job(q.Queue, j.ID, "remove"), url.Values{"back": {s.links.listPath(q.Queue, j.State)}}), Key: "#"}
 	return acts, append(links, remove)
 }
 

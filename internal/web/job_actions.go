@@ -79,7 +79,8 @@ func (s *Server) askRemoveJob(ctx context.Context, c *Call) (*Question, error) {
 		return nil, err
 	}
 	a := s.ask(c, "Remove job "+jsonview.Visible(id)+"?", "Remove it", "Keep it")
-	a.Final = true
+	// The page of a job that is kept is still there; that of one that is removed is not.
+	a.Final, a.NoURL = true, s.links.job(c.Queue, id)
 	a.Body = []string{"It is " + stateWord(string(st)) + ". Its data, traces and logs go with it, and so do its children. This cannot be undone."}
 	return question(a, map[string]any{"state": st}), nil
 }

@@ -34,6 +34,14 @@ func (l links) queuePath(q keys.Queue, under ...string) string {
 	return path
 }
 
+// listPath is the address of the jobs in a state, without the base path.
+func (l links) listPath(q keys.Queue, st keys.State) string {
+	if st == keys.Unknown || st == "" {
+		return l.queuePath(q)
+	}
+	return l.queuePath(q) + "?state=" + string(st)
+}
+
 // job returns the address of a job's page, or of something under it.
 func (l links) job(q keys.Queue, id string, under ...string) string {
 	return l.queue(q, append([]string{"jobs", id}, under...)...)

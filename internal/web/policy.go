@@ -78,7 +78,7 @@ func (s *Server) policyPage(ctx context.Context, r viewRequest) (view, error) {
 	}
 	policyFinding(p, &v)
 	if s.mayChange(r, q) && p.record.Open == nil {
-		v.Acts = []templates.Act{{Label: "Edit limits", Icon: "i-edit", URL: s.links.queue(q.Queue, "policy", "propose")}}
+		v.Acts = []templates.Act{{Label: "Edit limits", Icon: "i-edit", URL: s.links.queue(q.Queue, "policy", "propose") + r.asking()}}
 	}
 	return view{
 		title: "Policy of " + q.Name, nav: "/", content: templates.PolicyView(v),

@@ -35,7 +35,7 @@ func (s *Server) openProposal(r viewRequest, p policyState) *templates.Proposal 
 		approve.Disabled = open.By == r.who.Name
 		approve.Why = "You proposed it; somebody else has to approve."
 	}
-	out.Acts = []templates.Act{approve, {Label: "Reject…", Asks: true, URL: s.links.queue(p.q.Queue, "policy", "reject") + "?number=" + number}}
+	out.Acts = []templates.Act{approve, {Label: "Reject…", Asks: true, URL: s.links.queue(p.q.Queue, "policy", "reject") + r.asking("number", number)}}
 	return out
 }
 
@@ -69,13 +69,13 @@ func (s *Server) policyHistory(r viewRequest, p policyState) templates.History {
 			row.Title += ", back to " + revisionName(*d.RollbackTo)
 		}
 		if may && d.Outcome == livepolicy.Approved && d.Revision != p.record.Revision {
-			row.Act = s.rollbackAct(p, d.Revision)
+			row.Act = s.rollbackAct(r, p, d.Revision)
 		}
 		h.Rows = append(h.Rows, row)
 	}
 	if may && !p.record.Live.Empty() {
 		h.Rows = append(h.Rows, templates.HistoryRow{
-			Class: "s-paused", Icon: "s-paused", Title: sentenceStart(p.source), By: "before all of this", Why: "What is configured, without any live value.", Act: s.rollbackAct(p, 0),
+			Class: "s-paused", Icon: "s-paused", Title: sentenceStart(p.source), By: "before all of this", Why: "What is configured, without any live value.", Act: s.rollbackAct(r, p, 0),
 		})
 	}
 	return h
@@ -89,9 +89,9 @@ func decidedBy(d livepolicy.Decision) string {
 	return proposer + ", decided by " + by
 }
 
-func (s *Server) rollbackAct(p policyState, revision int64) *templates.Act {
+func (s *Server) rollbackAct(r viewRequest, p policyState, revision int64) *templates.Act {
 	return &templates.Act{
 		Label: "Roll back to " + revisionName(revision) + "…", Class: "quiet", Icon: "i-retry",
-		URL: s.links.queue(p.q.Queue, "policy", "rollback") + "?to=" + strconv.FormatInt(revision, 10),
+		URL: s.links.queue(p.q.Queue, "policy", "rollback") + r.asking("to", strconv.FormatInt(revision, 10)),
 	}
 }

@@ -34,6 +34,7 @@ func (s *Server) policySizing(r viewRequest, p policyState) templates.Sizing {
 	if s.mayChange(r, p.q) && p.record.Open == nil {
 		values := url.Values{
 			"concurrency": {strconv.Itoa(a.Concurrency)}, "limiter_max": {strconv.Itoa(a.Max)}, "limiter_duration": {a.Window.String()},
+			"back": {r.self()},
 		}
 		out.Propose = &templates.Act{Label: "Propose these values", Icon: "i-edit", URL: withQuery(s.links.queue(p.q.Queue, "policy", "propose"), values)}
 	}

@@ -108,7 +108,7 @@ func TestSizingCalculator(t *testing.T) {
 	page := b.get("/queues/email/policy?rate=50&run=200ms&replicas=4&pool=10")
 	for _, want := range []string{
 		"50 per 1\u00a0s", "about 3 per replica", "50.0/s × 200\u00a0ms are 10.0 requests in flight", "2.5 on each of 4\u00a0replicas", "2.5 ÷ 0.8, rounded up: 4.", "It fits into the pool of 10.",
-		"/queues/email/policy/propose?concurrency=4&amp;limiter_duration=1s&amp;limiter_max=50",
+		"/queues/email/policy/propose?back=%2Fqueues%2Femail%2Fpolicy%3Fpool%3D10%26rate%3D50%26replicas%3D4%26run%3D200ms&amp;concurrency=4&amp;limiter_duration=1s&amp;limiter_max=50",
 	} {
 		has(t, page.body, want)
 	}

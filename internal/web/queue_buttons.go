@@ -22,23 +22,23 @@ func (s *Server) queueActs(r viewRequest, q *monitor.Queue, v *templates.QueuePa
 	if lift := s.limitAct(r, q); lift != nil {
 		v.Acts = append(v.Acts, *lift)
 	}
-	v.Links = []templates.Act{{Label: "Add job", Icon: "i-plus", URL: s.links.queue(q.Queue, "jobs")}}
-	ask := func(label, note, class, verb, query string) templates.Act {
-		return templates.Act{Label: label, Note: note, Class: class, URL: s.links.queue(q.Queue, verb) + query}
+	v.Links = []templates.Act{{Label: "Add job", Icon: "i-plus", URL: s.links.queue(q.Queue, "jobs") + r.asking()}}
+	ask := func(label, note, class, verb string, about ...string) templates.Act {
+		return templates.Act{Label: label, Note: note, Class: class, URL: s.links.queue(q.Queue, verb) + r.asking(about...)}
 	}
 	if n := q.Counts[keys.Failed]; n > 0 {
-		v.Menu = append(v.Menu, ask("Retry all failed…", words.Plural(n, "job", "jobs")+" back to waiting", "", "retry", "?all=1&state=failed"))
+		v.Menu = append(v.Menu, ask("Retry all failed…", words.Plural(n, "job", "jobs")+" back to waiting", "", "retry", "all", "1", "state", "failed"))
 	}
 	if n := q.Counts[keys.Delayed]; n > 0 {
-		v.Menu = append(v.Menu, ask("Promote all delayed…", words.Plural(n, "job", "jobs")+" made ready now", "", "promote", "?all=1"))
+		v.Menu = append(v.Menu, ask("Promote all delayed…", words.Plural(n, "job", "jobs")+" made ready now", "", "promote", "all", "1"))
 	}
 	if n := q.Counts[keys.Waiting]; q.DeadLetter && n > 0 {
-		v.Menu = append(v.Menu, ask("Replay all…", words.Plural(n, "job", "jobs")+" back to their queues", "", "replay", "?all=1"))
+		v.Menu = append(v.Menu, ask("Replay all…", words.Plural(n, "job", "jobs")+" back to their queues", "", "replay", "all", "1"))
 	}
-	v.Menu = append(v.Menu, ask("Limit…", "Start nothing for a while", "", "limit", ""), ask("Clean…", "Remove finished jobs by age", "", "clean", ""))
+	v.Menu = append(v.Menu, ask("Limit…", "Start nothing for a while", "", "limit"), ask("Clean…", "Remove finished jobs by age", "", "clean"))
 	if r.who.May(Admin, q.Queue) {
-		v.Menu = append(v.Menu, ask("Drain…", "Remove jobs that have not started", "", "drain", ""),
-			ask("Obliterate…", "Delete the queue and all it holds", "bad", "obliterate", ""))
+		v.Menu = append(v.Menu, ask("Drain…", "Remove jobs that have not started", "", "drain"),
+			ask("Obliterate…", "Delete the queue and all it holds", "bad", "obliterate"))
 	}
 }
 
@@ -47,16 +47,16 @@ func (s *Server) allActs(r viewRequest, q *monitor.Queue, st keys.State) []templ
 	if !s.mayAct(r, q) {
 		return nil
 	}
-	acts := s.replayAll(q, st)
+	acts := s.replayAll(r, q, st)
 	switch st {
 	case keys.Failed:
 		return append(acts,
-			templates.Act{Label: "Retry all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "retry") + "?all=1&state=failed"},
-			templates.Act{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + "?state=failed"})
+			templates.Act{Label: "Retry all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "retry") + r.asking("all", "1", "state", "failed")},
+			templates.Act{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + r.asking("state", "failed")})
 	case keys.Completed:
-		return []templates.Act{{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + "?state=completed"}}
+		return []templates.Act{{Label: "Clean…", Icon: "i-bin", URL: s.links.queue(q.Queue, "clean") + r.asking("state", "completed")}}
 	case keys.Delayed:
-		return []templates.Act{{Label: "Promote all…", Icon: "s-active", URL: s.links.queue(q.Queue, "promote") + "?all=1"}}
+		return []templates.Act{{Label: "Promote all…", Icon: "s-active", URL: s.links.queue(q.Queue, "promote") + r.asking("all", "1")}}
 	}
 	return acts
 }

@@ -103,7 +103,7 @@ func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State, terms
 	if !s.mayAct(r, q) {
 		return nil
 	}
-	query := withQuery("", map[string][]string{"all": {"1"}, "state": {string(st)}, "q": {terms.String()}, "back": {r.self()}})
+	query := r.asking("all", "1", "state", string(st), "q", terms.String())
 	act := func(verb, label, icon string) templates.Act {
 		return templates.Act{Label: label, Icon: icon, URL: s.links.queue(q.Queue, verb) + query}
 	}

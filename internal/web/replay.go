@@ -135,11 +135,11 @@ func replayListing(q *monitor.Queue, st keys.State, how listing) listing {
 }
 
 // replayAll is the act on every letter of a dead-letter queue in a state; none elsewhere.
-func (s *Server) replayAll(q *monitor.Queue, st keys.State) []templates.Act {
+func (s *Server) replayAll(r viewRequest, q *monitor.Queue, st keys.State) []templates.Act {
 	if !replays(q, st) {
 		return nil
 	}
-	return []templates.Act{{Label: "Replay all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "replay") + "?all=1&state=" + string(st)}}
+	return []templates.Act{{Label: "Replay all…", Icon: "i-retry", URL: s.links.queue(q.Queue, "replay") + r.asking("all", "1", "state", string(st))}}
 }
 
 // replayAct is the button on the page of a dead letter; nil elsewhere.

@@ -193,7 +193,7 @@ func schedulerPager(r viewRequest, base string, page int, total int64) *template
 
 // newScheduler is the way to the form for a new one.
 func (s *Server) newScheduler(r viewRequest, q keys.Queue) templates.Act {
-	return templates.Act{Label: "New scheduler…", Icon: "i-plus", URL: withQuery(s.links.queue(q, "schedule"), map[string][]string{"back": {r.self()}})}
+	return templates.Act{Label: "New scheduler…", Icon: "i-plus", URL: s.links.queue(q, "schedule") + r.asking()}
 }
 
 // schedulerRow is one scheduler of a list.

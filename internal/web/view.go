@@ -37,6 +37,15 @@ type viewRequest struct {
 // self is the address of the view without the base path; every form on it gives it back as "back".
 func (r viewRequest) self() string { return withQuery(r.path, r.query) }
 
+// asking is the query of a link to a question: what it is about, and the view to return to.
+func (r viewRequest) asking(about ...string) string {
+	v := url.Values{"back": {r.self()}}
+	for i := 0; i+1 < len(about); i += 2 {
+		v.Set(about[i], about[i+1])
+	}
+	return withQuery("", v)
+}
+
 // with is the address of the same view with some of its query changed; an empty value drops the key.
 func (r viewRequest) with(base string, pairs ...string) string {
 	q := url.Values{}
