@@ -32,7 +32,7 @@ func allKeys() []key {
 		{name: "attempts", shown: "attempts", compares: true, parse: onAttempts},
 		{name: "age", shown: "age", compares: true, parse: onAge},
 		{name: "finished", shown: "finished", compares: true, parse: onFinished},
-		{name: "queue", shown: "queue", parse: onText(partText, func(j *Job) string { return j.Queue.Name })},
+		{name: "queue", shown: "queue", parse: onQueue},
 		{name: "failure", shown: "failure", parse: onGroup(keys.Failed)},
 		{name: "letter", shown: "letter", parse: onGroup(keys.Waiting)},
 	}
@@ -82,6 +82,11 @@ func onText(match func(token) func(string) bool, of func(*Job) string) func(Opti
 		is := match(t)
 		return test{row: func(j *Job) bool { return is(of(j)) }}, ""
 	}
+}
+
+func onQueue(_ Options, t token, _ []step) (test, string) {
+	is := partText(t)
+	return test{row: func(j *Job) bool { return is(j.Queue.Name) }, queue: is}, ""
 }
 
 func onState(_ Options, t token, _ []step) (test, string) {

@@ -59,6 +59,8 @@ type test struct {
 	ended     times
 	onlyEnded bool
 	states    []keys.State
+	// queue says whether jobs of a queue with this name can pass; nil lets all in.
+	queue func(name string) bool
 }
 
 // Job is what a query looks at: the row of a job, where it stands.
@@ -210,6 +212,16 @@ func (q *Query) States() []keys.State {
 		}
 	}
 	return out
+}
+
+// In says whether jobs of a queue can meet the query.
+func (q *Query) In(queue keys.Queue) bool {
+	for _, t := range q.terms {
+		if t.test.queue != nil && t.test.queue(queue.Name) == t.Not {
+			return false
+		}
+	}
+	return true
 }
 
 func (q *Query) possible(st keys.State) bool {

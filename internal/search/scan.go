@@ -96,7 +96,7 @@ func (s *scan) run(ctx context.Context, lists []List, from *Cursor) error {
 		case 0:
 			c = *from
 		}
-		if !s.query.possible(l.State) {
+		if !s.query.possible(l.State) || !s.query.In(l.Queue.Queue) {
 			continue
 		}
 		next, err := s.list(ctx, l, c)

@@ -178,6 +178,20 @@ func TestScanSkipsWhatCannotMatch(t *testing.T) {
 	require.EqualValues(t, 5, out.Looked)
 }
 
+func TestScanReadsOnlyTheQueuesAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a, b := r.queue("mail"), r.queue("web")
+	r.add(a, 20, engine.JobOptions{})
+	r.add(b, 3, engine.JobOptions{})
+	lists := []List{{Queue: a, State: keys.Waiting}, {Queue: b, State: keys.Waiting}}
+	for text, want := range map[string]int64{"queue:web": 3, "queue:we": 3, "-queue:mail": 3, "queue:m": 20, "queue:mail queue:web": 0, "-queue:x": 23} {
+		_, out := ids(t, text, lists, nil, Limits{})
+		require.Equal(t, want, out.Found, text)
+		require.Equal(t, want, out.Looked, text)
+	}
+}
+
 // TestScanPassesBrokenLists: one unreadable list does not keep the others from being searched.
 func TestScanPassesBrokenLists(t *testing.T) {
 	t.Parallel()

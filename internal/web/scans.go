@@ -198,6 +198,9 @@ func oneOrMany(n int64, one, many string) string {
 func (s *Server) listsOf(queues []*monitor.Queue, q *search.Query) (lists []search.List, total int64, err error) {
 	states := q.States()
 	for _, m := range queues {
+		if !q.In(m.Queue) {
+			continue
+		}
 		for _, st := range states {
 			n := m.Counts[st]
 			if m.Counts != nil && n == 0 {

@@ -115,6 +115,20 @@ func TestSearchShowsWhatTheViewerMaySee(t *testing.T) {
 	has(t, b.get("/failures").body, "2\u00a0failed jobs in 1\u00a0group")
 }
 
+// TestSearchLooksIntoTheQueuesAskedFor: the others cost nothing and do not count in how far it got.
+func TestSearchLooksIntoTheQueuesAskedFor(t *testing.T) {
+	b := newBench(t)
+	b.ended(b.queue, keys.Failed, 3, "send", "boom", "{}")
+	b.ended(b.more("video"), keys.Failed, 2, "cut", "boom", "{}")
+	for text, want := range map[string]int64{"queue:video boom": 2, "-queue:video boom": 3, "boom": 5} {
+		q, err := b.parseQuery(url.Values{"q": {text}}, b.o.Clock())
+		require.NoError(t, err)
+		_, total, err := b.listsOf(b.monitor.Snapshot().Queues, q)
+		require.NoError(t, err)
+		require.Equal(t, want, total, text)
+	}
+}
+
 func TestSearchGoesOn(t *testing.T) {
 	b := newBench(t)
 	b.ended(b.queue, keys.Failed, 250, "send", "no such host", "{}")
