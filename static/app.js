@@ -615,24 +615,22 @@
     return true;
   }
 
+  // What shows a key is pressed by it.
+  const pressKey = (key) => press($$('[data-key]').find((el) => el.dataset.key === key));
+
   // e and # act on what is ticked, else on the row, else on the page's own button.
-  function pressAct(kind) {
-    const where = (el) => el.getAttribute('formaction') || el.form?.getAttribute('action') || (el.href ? new URL(el.href).pathname : '');
-    const ends = (el) => where(el).endsWith('/' + kind);
+  function pressAct(key, verb) {
     const bulk = $('form:has(.tk:checked) .bulk');
     const scope = bulk || current();
-    const acts = scope && !bulk ? 'button[type=submit], a[data-dialog]' : 'button[type=submit]';
-    const found = $$(acts, scope || $('main .head') || document).find(ends);
-    if (found) return press(found);
-    if (!bulk && current() && kind === 'remove') {
-      const t = $('.tk', current());
-      if (t) {
-        t.checked = true;
-        countTicks(t.form);
-        return press($$('.bulk button', t.form).find(ends));
-      }
-    }
-    return false;
+    if (!scope) return pressKey(key);
+    const where = (el) => new URL(el.getAttribute('formaction') || el.form?.getAttribute('action') || el.href, location.href).pathname;
+    const acts = (root) => $$('button[type=submit], a[data-dialog]', root).find((el) => where(el).endsWith('/' + verb));
+    const found = acts(scope);
+    const t = !found && !bulk && verb === 'remove' && $('.tk', scope);
+    if (!t) return press(found);
+    t.checked = true;
+    countTicks(t.form);
+    return press(acts($('.bulk', t.form)));
   }
 
   let prefix = 0;
@@ -653,10 +651,11 @@
     if (open || typing) return;
     if (prefix && Date.now() - prefix < 1500) {
       prefix = 0;
-      if (press($('[data-key="g ' + CSS.escape(e.key) + '"]'))) e.preventDefault();
+      if (pressKey('g ' + e.key)) e.preventDefault();
       return;
     }
-    const onButton = e.target.matches('button, summary, a, input');
+    // Enter and space belong to what has the focus, as far as it uses them.
+    const onButton = e.target.matches('button, summary, input');
     switch (e.key) {
       case 'g': prefix = Date.now(); return;
       case '?': help(); break;
@@ -665,14 +664,11 @@
       case 'k': move(-1); break;
       case 'x': { const t = current() && $('.tk', current()); if (t) t.click(); break; }
       case 'a': { const all = $('.tk-all'); if (all) all.click(); break; }
-      case 'Enter': if (onButton || !press($('[data-open]', current() || document.createElement('p')))) return; break;
-      case 'e': if (!pressAct('retry')) return; break;
-      case '#': if (!pressAct('remove')) return; break;
+      case 'Enter': if (onButton || e.target.matches('a') || !press($('[data-open]', current() || document.createElement('p')))) return; break;
+      case 'e': if (!pressAct('e', 'retry')) return; break;
+      case '#': if (!pressAct('#', 'remove')) return; break;
       case ' ': if (onButton || !topic) return; togglePause(); break;
-      default: {
-        const el = $$('[data-key]').find((k) => k.dataset.key === e.key);
-        if (!press(el)) return;
-      }
+      default: if (!pressKey(e.key)) return;
     }
     e.preventDefault();
   });

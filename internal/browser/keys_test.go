@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -90,6 +91,54 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, "j?", must[string](p, "document.activeElement.value"))
 	p.press(kb.Escape)
 	p.until("the field has lost it", `document.activeElement === document.body`)
+}
+
+// The keys that the buttons of a job's page show press them.
+func TestKeysOfAJob(t *testing.T) {
+	t.Parallel()
+	b := serve(t, fmt.Sprintf("queues:\n  mail: {policy: {attempts: 1, dead_letter: letters}, worker: {http: {url: %q}}}\n", newEndpoint(t, refuse("no")).URL))
+	letters, later := b.queue("letters"), b.queue("later")
+	b.queue("mail").add("welcome", nil, engine.JobOptions{})
+	letters.holds(keys.Waiting, 1)
+	id := later.add("later", nil, engine.JobOptions{Delay: time.Hour})
+	p := b.tab(look{})
+
+	p.openQueue("later", "delayed")
+	p.press("j", kb.Enter)
+	p.at("/jobs/" + id)
+	p.press("#")
+	p.sees("Remove job " + id)
+	p.press(kb.Escape)
+	p.until("the question is gone", "!document.querySelector('dialog')")
+	p.press("e")
+	later.state(id, keys.Waiting)
+
+	// Of a letter that failed, "e" is the replay; only one button shows it.
+	letters.failAll("no")
+	p.openQueue("letters", "failed")
+	p.press("j", kb.Enter)
+	p.at("/queues/letters/jobs/")
+	require.Equal(t, []string{"Replay"}, must[[]string](p, `[...document.querySelectorAll('[data-key=e]')].map((el) => el.firstElementChild.nextSibling.textContent.trim())`))
+	p.press("e")
+	letters.holds(keys.Failed, 0)
+}
+
+// Space stops the live view while the keyboard is in a list.
+func TestSpaceInAList(t *testing.T) {
+	t.Parallel()
+	b := serve(t, "")
+	b.queue("mail").addMany(2, engine.JobOptions{})
+	p := b.tab(look{})
+	p.openQueue("mail", "waiting")
+	p.until("it is live", status("Live"))
+	p.press("j", " ")
+	p.until("it is paused", status("Paused"))
+	p.press(" ")
+	p.until("it is live", status("Live"))
+	must[bool](p, `document.querySelector('#keys button').focus(), true`)
+	p.press(" ")
+	p.sees("pause the live view")
+	require.True(t, must[bool](p, "!"+status("Paused")), "a button's space is its own")
 }
 
 // cursorOn is a script: the keyboard's row is the i-th.

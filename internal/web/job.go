@@ -195,21 +195,22 @@ func (s *Server) jobBadges(j *engine.Peek) []templates.BadgeView {
 // jobActs are what can be done with a job in its state; those that cannot be undone ask first.
 func (s *Server) jobActs(r viewRequest, q *monitor.Queue, j *engine.Peek) (acts, links []templates.Act) {
 	fields := []templates.Field{{Name: "state", Value: string(j.State)}, {Name: "seen", Value: string(j.State)}, {Name: "back", Value: r.self()}}
-	act := func(verb, label, icon, key string) templates.Act {
-		return templates.Act{Label: label, Icon: icon, Class: "go", URL: s.links.job(q.Queue, j.ID, verb), Fields: fields, Key: key}
-	}
+	key := "e"
 	if replay := s.replayAct(r, q, j); replay != nil {
-		acts = append(acts, *replay)
+		acts, key = append(acts, *replay), "" // a key presses one button
+	}
+	act := func(verb, label, icon string) templates.Act {
+		return templates.Act{Label: label, Icon: icon, Class: "go", URL: s.links.job(q.Queue, j.ID, verb), Fields: fields, Key: key}
 	}
 	switch j.State {
 	case keys.Failed:
-		acts = append(acts, act("retry", "Retry", "i-retry", "e"))
+		acts = append(acts, act("retry", "Retry", "i-retry"))
 	case keys.Completed:
-		again := act("retry", "Run again", "i-retry", "e")
+		again := act("retry", "Run again", "i-retry")
 		again.Class = ""
 		acts = append(acts, again)
 	case keys.Delayed:
-		acts = append(acts, act("promote", "Promote", "s-active", "e"))
+		acts = append(acts, act("promote", "Promote", "s-active"))
 	}
 	form := func(verb, label, icon string) templates.Act {
 		return templates.Act{Label: label, Icon: icon, URL: withQuery(s.links.job(q.Queue, j.ID, verb), map[string][]string{"back": {r.self()}})}
