@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
+	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/scripts"
 
 	"github.com/redis/go-redis/v9"
@@ -54,6 +56,15 @@ func (q *Queue) Drain(ctx context.Context, delayed bool) (err error) {
 	return nil
 }
 
+// DrainJobs is Drain for given jobs of one state (Waiting, Delayed, Prioritized), so that jobs which come meanwhile stay.
+// Those in another state by now are refused with ErrWrongState, current iterations of schedulers with ErrSchedulerOwned.
+func (q *Queue) DrainJobs(ctx context.Context, s keys.State, ids []string) (done []string, refused []Refusal, err error) {
+	act := act{verb: "drain jobs", span: "drain", options: slog.String(attrQueueOptions, "{}"), command: "drain", state: string(s)}
+	return q.inBatches(ctx, ids, act, func(batch []string) ([]scripts.Code, error) {
+		return q.runner.DrainJobs(ctx, q.target, s, batch)
+	})
+}
+
 // The refusals of Obliterate, with the texts that BullMQ's users see.
 var (
 	ErrNotPaused  = errors.New("Cannot obliterate non-paused queue")
@@ -69,6 +80,19 @@ func (q *Queue) Obliterate(ctx context.Context, force bool) (err error) {
 		return err
 	}
 	code, err := q.runner.Obliterate(ctx, q.target, force)
+	return q.obliterated(code, err)
+}
+
+// ObliterateSome is one step of Obliterate, for a queue that is paused: it deletes at most n jobs, and with the last of
+// them the queue. more says that something is left.
+func (q *Queue) ObliterateSome(ctx context.Context, force bool, n int) (deleted int64, more bool, err error) {
+	ctx, end := q.begin(ctx, "obliterate")
+	defer end(&err)
+	deleted, more, code, err := q.runner.ObliterateSome(ctx, q.target, force, n)
+	return deleted, more, q.obliterated(code, err)
+}
+
+func (q *Queue) obliterated(code scripts.Code, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("obliterate %s: %w", q.Name, err)

@@ -134,11 +134,16 @@ type target struct {
 // overMatching runs acts over every job of the targets that matches the query now. The set is taken first and held;
 // jobs that come later are not touched, and each batch checks again.
 func (s *Server) overMatching(spec operation.Spec, c *Call, query *search.Query, targets []target) operation.Spec {
+	return overHeld(spec, targets, func(ctx context.Context, t target, most int64) ([]string, error) { return hold(ctx, c, query, t, most) })
+}
+
+// overHeld runs acts over the jobs of the targets whose ids take returns, at most most of each; they are held.
+func overHeld(spec operation.Spec, targets []target, take func(ctx context.Context, t target, most int64) ([]string, error)) operation.Spec {
 	ids := make([][]string, len(targets))
 	spec.Prepare = func(ctx context.Context) (int64, error) {
 		total := int64(0)
 		for i, t := range targets {
-			held, err := hold(ctx, c, query, t, maxMatched-total)
+			held, err := take(ctx, t, maxMatched-total)
 			if err != nil {
 				return 0, err
 			}

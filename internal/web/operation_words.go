@@ -32,8 +32,11 @@ func operationTitle(st operation.Status, queue string) string {
 	verb := verbs(st.Verb)
 	subject := st.Subject
 	if st.Verb == "obliterate" {
-		if st.State.Ended() {
+		switch {
+		case st.State == operation.Done:
 			return verb.past + " " + queue
+		case st.State.Ended():
+			return verb.past + " " + words.Count(st.Done) + " of " + words.Plural(st.Matched, "job", "jobs") + " of " + queue
 		}
 		return verb.doing + " " + queue
 	}

@@ -112,20 +112,37 @@ func (s *Server) askDrain(ctx context.Context, c *Call) (*Question, error) {
 }
 
 func (s *Server) drain(ctx context.Context, c *Call) (Result, error) {
-	q, before, err := s.counts(ctx, c)
+	q, err := s.o.Queue(c.Queue)
 	if err != nil {
 		return Result{}, err
 	}
-	delayed := truthy(c.Values.Get("delayed"))
+	return s.begin(ctx, c, s.draining(c, q))
+}
+
+// drained are the states that a call drains, in the engine's order.
+func drained(c *Call) []keys.State {
+	if truthy(c.Values.Get("delayed")) {
+		return []keys.State{keys.Waiting, keys.Delayed, keys.Prioritized}
+	}
+	return []keys.State{keys.Waiting, keys.Prioritized}
+}
+
+// draining is the operation that drains a queue of the jobs it has at the start.
+func (s *Server) draining(c *Call, q *engine.Queue) operation.Spec {
 	spec := s.spec(c, "jobs that have not started")
-	if delayed {
-		spec.Subject = "jobs that have not started and delayed ones"
+	var targets []target
+	for _, st := range drained(c) {
+		if st == keys.Delayed {
+			spec.Subject = "jobs that have not started and delayed ones"
+		}
+		targets = append(targets, target{q, st, func(ctx context.Context, ids []string) ([]string, []engine.Refusal, error) {
+			return q.DrainJobs(ctx, st, ids)
+		}})
 	}
-	total := before[keys.Waiting] + before[keys.Prioritized]
-	if delayed {
-		total += before[keys.Delayed]
-	}
-	return s.once(ctx, c, spec, total, func(ctx context.Context) error { return q.Drain(ctx, delayed) })
+	spec.Detail = "every job that was " + stateList(drained(c)) + " at the start"
+	return overHeld(spec, targets, func(ctx context.Context, t target, _ int64) ([]string, error) {
+		return snapshotIDs(ctx, t.queue, t.state)
+	})
 }
 
 func (s *Server) askObliterate(ctx context.Context, c *Call) (*Question, error) {
@@ -133,14 +150,14 @@ func (s *Server) askObliterate(ctx context.Context, c *Call) (*Question, error) 
 	if err != nil {
 		return nil, err
 	}
-	total := int64(0)
-	for _, k := range n {
-		total += k
-	}
 	a := s.ask(c, "Obliterate "+c.Queue.Name+"?", "Obliterate "+c.Queue.Name, "Keep the queue")
 	typed(c, &a)
-	a.Body = []string{"This deletes the queue: " + words.Plural(total, "job", "jobs") +
-		" in all states, its settings, its schedulers and its event history. Nothing of it can be brought back."}
+	a.Body = []string{
+		"This deletes the queue: " + words.Plural(totalOf(n), "job", "jobs") +
+			" in all states, its settings, its schedulers and its event history. Nothing of it can be brought back.",
+		"It is paused first, and stays paused if you cancel.",
+	}
+	a.Hint = "Runs as an operation you can watch and cancel"
 	if active := n[keys.Active]; active > 0 {
 		a.Inputs = []templates.Input{{
 			Kind: "check", Name: "force", Label: "Also " + words.Plural(active, "active job", "active jobs"),
@@ -163,29 +180,39 @@ func (s *Server) obliterate(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, problem(http.StatusConflict, "Not obliterated", "%s of %s. Wait until they end, or say that they may be lost.",
 			words.Plural(active, "job is active: the worker loses its record", "jobs are active: the workers lose their records"), c.Queue.Name)
 	}
-	total := int64(0)
-	for _, k := range n {
-		total += k
-	}
-	return s.once(ctx, c, s.spec(c, "the whole queue"), total, func(ctx context.Context) error {
-		err := q.Obliterate(ctx, force)
-		if errors.Is(err, engine.ErrActiveJobs) {
-			return problem(http.StatusConflict, "Not obliterated", "A job started meanwhile. The queue is paused now; try again when nothing runs.")
-		}
-		return err
-	})
+	return s.begin(ctx, c, obliterating(s.spec(c, "the whole queue"), q, force))
 }
 
-// once starts an operation that is a single step.
-func (s *Server) once(ctx context.Context, c *Call, spec operation.Spec, total int64, do func(context.Context) error) (Result, error) {
-	spec.Prepare = func(context.Context) (int64, error) { return total, nil }
-	spec.Step = func(ctx context.Context, _ int) (operation.Batch, error) {
-		if err := do(ctx); err != nil {
-			return operation.Batch{}, err
+// obliterating is the operation that pauses a queue and deletes all it has. Here nothing may be left, so it has no
+// snapshot: what is added meanwhile goes too.
+func obliterating(spec operation.Spec, q *engine.Queue, force bool) operation.Spec {
+	spec.Prepare = func(ctx context.Context) (int64, error) {
+		if err := q.Pause(ctx); err != nil {
+			return 0, err
 		}
-		return operation.Batch{Done: total, Last: true}, nil
+		n, err := q.Counts(ctx)
+		return totalOf(n), err
 	}
-	return s.begin(ctx, c, spec)
+	spec.Step = func(ctx context.Context, n int) (operation.Batch, error) {
+		deleted, more, err := q.ObliterateSome(ctx, force, n)
+		switch {
+		case errors.Is(err, engine.ErrActiveJobs):
+			err = problem(http.StatusConflict, "Not obliterated", "A job started meanwhile. The queue is paused now; try again when nothing runs.")
+		case errors.Is(err, engine.ErrNotPaused):
+			err = problem(http.StatusConflict, "Not obliterated", "The queue was resumed meanwhile. Try again: it is paused first.")
+		}
+		return operation.Batch{Done: deleted, Last: err == nil && !more}, err
+	}
+	return spec
+}
+
+// totalOf is the number of jobs in all states.
+func totalOf(counts map[keys.State]int64) int64 {
+	total := int64(0)
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }
 
 // truthy reads a checkbox or a JSON boolean.

@@ -37,6 +37,12 @@ func (r *Runner) Drain(ctx context.Context, t Target, delayed bool) error {
 	}
 }
 
+// DrainJobs is Drain for given jobs of one state (Waiting, Delayed, Prioritized). Codes: WrongState, also for one that does
+// not exist, SchedulerOwned.
+func (r *Runner) DrainJobs(ctx context.Context, t Target, from keys.State, ids []string) ([]Code, error) {
+	return r.eachChunk(ctx, "drainJobs", t, ids, idsPerScript, string(from))
+}
+
 // Clean deletes up to limit jobs of a state that are older than before and returns their ids, oldest first
 // (lifecycle 8.18). limit 0 means all; then, and for large limits, it runs as several scripts. Active jobs are deleted
 // only if they have no lock.
@@ -79,11 +85,28 @@ func cleanKeys(s keys.State) []string {
 // HasActive unless forced.
 func (r *Runner) Obliterate(ctx context.Context, t Target, force bool) (Code, error) {
 	for {
-		c, err := r.code(ctx, "obliterateQueue", t, args(force, idsPerScript))
-		if err != nil || c <= 0 {
+		_, more, c, err := r.ObliterateSome(ctx, t, force, idsPerScript)
+		if err != nil || !more {
 			return c, err
 		}
 	}
+}
+
+// ObliterateSome is one script of Obliterate: it deletes at most n jobs, and with the last of them the queue. more says
+// that something is left.
+func (r *Runner) ObliterateSome(ctx context.Context, t Target, force bool, n int) (deleted int64, more bool, c Code, err error) {
+	reply, err := r.write(ctx, "obliterateQueue", t, args(force, n))
+	if err != nil {
+		return 0, false, OK, err
+	}
+	l := list(reply)
+	if len(l) != 2 {
+		return 0, false, OK, badReply("obliterateQueue", reply)
+	}
+	if c = Code(integer(l[0])); c > OK {
+		more, c = true, OK
+	}
+	return integer(l[1]), more, c, nil
 }
 
 // RemoveOrphans deletes, of the ids given, those of jobs that are in no state, at most limit of them, and returns these

@@ -275,6 +275,26 @@ func TestDrainTakesWaitingParentsOfTheSameQueueAlong(t *testing.T) {
 	s.want(keyspace{"o:far": "name=n", "o:wait": "far", "o:marker": "0=0"})
 }
 
+func TestDrainJobs(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.job("a", "b", "new", "l", "d", "repeat:s:5", "p", "c", "far")
+	s.seed("RPUSH q:wait new a repeat:s:5 b c", "RPUSH q:paused l", "ZADD q:delayed 1 d", "HSET q:repeat:s:5 rjk s", "ZADD q:repeat 5 s",
+		"RPUSH q:a:logs row", "HSET q:a deid x", "SET q:de:x a",
+		`HSET q:c parentKey P:q:p parent {"id":"p","queueKey":"P:q"}`, "SADD q:p:dependencies P:q:c", "ZADD q:waiting-children 1 p",
+		`HSET q:d parentKey P:q:far parent {"id":"far","queueKey":"P:q"}`, "SADD q:far:dependencies P:q:d P:q:more", "ZADD q:waiting-children 2 far")
+	codes, err := s.run.DrainJobs(t.Context(), s.q, keys.Waiting, []string{"a", "repeat:s:5", "b", "l", "d", "none", "c"})
+	require.NoError(t, err)
+	require.Equal(t, []scripts.Code{scripts.OK, scripts.SchedulerOwned, scripts.OK, scripts.OK, scripts.WrongState, scripts.WrongState, scripts.OK}, codes)
+	codes, err = s.run.DrainJobs(t.Context(), s.q, keys.Delayed, []string{"d"})
+	require.NoError(t, err)
+	require.Equal(t, ok(1), codes)
+	s.want(keyspace{
+		"q:wait": "new repeat:s:5", "q:new": plain(), "q:repeat:s:5": plain("rjk=s"), "q:repeat": "s=5",
+		"q:far": plain(), "q:far:dependencies": "P:q:more", "q:waiting-children": "far=2",
+	})
+}
+
 func (s *space) clean(state keys.State, before time.Time, limit int) []string {
 	s.t.Helper()
 	ids, err := s.run.Clean(s.t.Context(), s.q, state, before, limit)
@@ -380,6 +400,25 @@ func TestObliterate(t *testing.T) {
 	require.Equal(t, scripts.HasActive, obliterate(false))
 	s.want(before.with(keyspace{"q:meta": "paused=1"}))
 	require.Equal(t, scripts.OK, obliterate(true))
+	s.want(keyspace{})
+}
+
+func TestObliterateSome(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	jobs := make([]scripts.NewJob, 25)
+	for i := range jobs {
+		jobs[i] = plainJob("")
+	}
+	s.add(jobs...)
+	s.seed("HSET q:meta paused 1")
+	for _, want := range []int64{10, 10, 5} {
+		deleted, more, c, err := s.run.ObliterateSome(t.Context(), s.q, false, 10)
+		require.NoError(t, err)
+		require.Equal(t, scripts.OK, c)
+		require.Equal(t, want, deleted)
+		require.Equal(t, want == 10, more)
+	}
 	s.want(keyspace{})
 }
 
