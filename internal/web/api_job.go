@@ -99,7 +99,7 @@ func (s *Server) apiLogs(ctx context.Context, r viewRequest) (any, error) {
 	}
 	out := logsJSON{total, page, size, make([]string, len(rows))}
 	for i, row := range rows {
-		out.Rows[i] = s.logRow(row)
+		out.Rows[i] = logRow(s.masked(row, false))
 	}
 	return out, nil
 }

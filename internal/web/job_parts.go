@@ -154,8 +154,9 @@ func (s *Server) jobLogs(ctx context.Context, r viewRequest, j *engine.Peek) tem
 		if len(l.Rows) == logShown {
 			break
 		}
+		row = s.masked(row, false)
 		if l.Filter == "" || strings.Contains(strings.ToLower(row), strings.ToLower(l.Filter)) {
-			l.Rows = append(l.Rows, s.logRow(row))
+			l.Rows = append(l.Rows, logRow(row))
 		}
 	}
 	slices.Reverse(l.Rows)
@@ -166,14 +167,23 @@ func (s *Server) jobLogs(ctx context.Context, r viewRequest, j *engine.Peek) tem
 	return l
 }
 
-func (s *Server) logRow(row string) string {
+// logRow cuts a row that is masked already: a part of it could not be masked.
+func logRow(row string) string {
 	if len(row) > logWidth {
 		row = strings.ToValidUTF8(row[:logWidth], "") + "… (" + words.Bytes(int64(len(row))) + ")"
 	}
-	if s.o.Mask != nil && json.Valid([]byte(row)) {
-		row = string(jsonview.Redact([]byte(row), s.o.Mask))
-	}
 	return jsonview.Visible(row)
+}
+
+// masked is a stored text, or with cut the beginning of one, as people may see it.
+func (s *Server) masked(text string, cut bool) string {
+	switch {
+	case s.o.Mask == nil:
+		return text
+	case cut:
+		return string(jsonview.RedactPart([]byte(text), s.o.Mask))
+	}
+	return string(jsonview.Redact([]byte(text), s.o.Mask))
 }
 
 // jobOptions say what governs the job, in words.
@@ -256,6 +266,9 @@ func (s *Server) rawFields(r viewRequest, j *engine.Peek) []templates.RawField {
 	return out
 }
 
+// plainFields are texts of their own, shown as they are wherever there is a job; they hold no members to mask.
+var plainFields = []string{"name", "failedReason", "defa", "pb", "parentKey", "rjk", "deid", "nrjid"}
+
 // rawHash are the fields of a hash; above are those the page shows anyway, sizes those of fields that were cut.
 func (s *Server) rawHash(fields map[string]string, sizes map[string]int64, above ...string) []templates.RawField {
 	const short = 300
@@ -263,14 +276,12 @@ func (s *Server) rawHash(fields map[string]string, sizes map[string]int64, above
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text := fields[name]
 		f := templates.RawField{Name: jsonview.Visible(name), Size: words.Bytes(max(sizes[name], int64(len(text))))}
-		cut := len(text) > short
-		if s.o.Mask != nil && !cut && json.Valid([]byte(text)) {
-			text = string(jsonview.Redact([]byte(text), s.o.Mask))
-		}
-		switch {
-		case slices.Contains(above, name):
+		if slices.Contains(above, name) {
 			text = "shown above"
-		case cut:
+		} else if !slices.Contains(plainFields, name) {
+			text = s.masked(text, int64(len(text)) < sizes[name])
+		}
+		if len(text) > short {
 			text = firstLineOf(text, short)
 		}
 		f.Text = jsonview.Visible(text)

@@ -4,6 +4,7 @@ package jsonview
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -63,13 +64,20 @@ func Render(raw []byte, o Options) View {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMax
 	}
-	if !o.Cut && !json.Valid(raw) {
+	if !json.Valid(raw) && !(o.Cut && beginsJSON(raw)) {
 		return plainView(raw, o)
 	}
 	p := printer{raw: raw, o: o}
 	p.run()
 	p.flush()
 	return View{Tokens: p.out, Valid: true, Truncated: p.full || o.Cut}
+}
+
+// beginsJSON reports whether raw is JSON as far as it goes.
+func beginsJSON(raw []byte) bool {
+	var value json.RawMessage
+	var syntax *json.SyntaxError
+	return errors.As(json.Unmarshal(raw, &value), &syntax) && syntax.Offset >= int64(len(raw))
 }
 
 func plainView(raw []byte, o Options) View {
@@ -80,11 +88,14 @@ func plainView(raw []byte, o Options) View {
 	if cut {
 		raw = raw[:o.MaxBytes]
 	}
-	return View{Tokens: []Token{{Plain, Visible(string(raw))}}, Truncated: cut}
+	return View{Tokens: []Token{{Plain, Visible(string(raw))}}, Truncated: cut || o.Cut}
 }
 
-// mentionsMasked looks for a masked name anywhere among the words of text that is not JSON.
+// mentionsMasked looks for a masked name among the words of text that is not JSON, and among what look like members.
 func mentionsMasked(raw []byte, masked func(string) bool) bool {
+	if _, found := maskMembers(raw, masked); found {
+		return true
+	}
 	words := strings.FieldsFunc(string(raw), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
 	})

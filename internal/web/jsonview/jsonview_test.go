@@ -79,6 +79,24 @@ func TestLimitsAndCutText(t *testing.T) {
 	require.NotContains(t, text(cut), "s3cr")
 }
 
+// TestCutTextThatIsNotJSON: what does not begin like JSON has no members to tell apart.
+func TestCutTextThatIsNotJSON(t *testing.T) {
+	masked := MaskKeys([]string{"token", "card number"})
+	v := Render([]byte(`sent with token=s3cret and`), Options{Cut: true, Masked: masked})
+	require.Equal(t, []Token{{Mask, MaskText}}, v.Tokens)
+	require.True(t, Render([]byte("plain"), Options{Cut: true, Masked: masked}).Truncated)
+	for raw, want := range map[string]string{
+		`{"a":1,"token":"s3cr`:       `"masked"`,
+		`{"a":1,"to\u006ben":"s3cr`:  `"masked"`,
+		`{"a":1,"card number" : `:    `"masked"`,
+		`got {"card number":1} back`: `"masked"`,
+		`}{"a":1,"b":[`:              `}{"a":1,"b":[`,
+	} {
+		require.Equal(t, want, string(RedactPart([]byte(raw), masked)), raw)
+		require.Equal(t, want, string(Redact([]byte(raw), masked)), raw)
+	}
+}
+
 func TestDirectionMarksInStringsAreSpelt(t *testing.T) {
 	require.Equal(t, "{\n  \"a\": \"x\\u202ey\"\n}", text(Render([]byte("{\"a\":\"x\u202ey\"}"), Options{})))
 }
@@ -90,6 +108,7 @@ func FuzzRender(f *testing.F) {
 	masked := MaskKeys([]string{"token"})
 	f.Fuzz(func(t *testing.T, raw []byte, limit int, cut bool) {
 		Render(raw, Options{MaxBytes: limit % 1000, Cut: cut, Masked: masked})
+		RedactPart(raw, masked)
 		out := Redact(raw, masked)
 		if json.Valid(raw) && !json.Valid(out) {
 			t.Fatalf("redacting %q gave %q", raw, out)

@@ -1,6 +1,7 @@
 package jsonview
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
 )
@@ -8,15 +9,26 @@ import (
 // Redact returns raw with every masked value replaced by the JSON string "masked"; the rest stays byte for byte. Text
 // that is not JSON and mentions a masked name becomes that string whole.
 func Redact(raw []byte, masked func(key string) bool) []byte {
-	v := Render(raw, Options{MaxBytes: 1, Masked: masked})
-	if !v.Valid {
-		if len(v.Tokens) == 1 && v.Tokens[0].Kind == Mask {
-			return []byte(`"` + MaskText + `"`)
-		}
-		return raw
+	if !json.Valid(raw) {
+		return RedactPart(raw, masked)
 	}
+	out, _ := maskMembers(raw, masked)
+	return out
+}
+
+// RedactPart is Redact for the beginning of a text: where it was cut, members cannot be told apart for certain, so that
+// it is hidden whole when it mentions a masked name.
+func RedactPart(raw []byte, masked func(key string) bool) []byte {
+	if mentionsMasked(raw, masked) {
+		return []byte(`"` + MaskText + `"`)
+	}
+	return raw
+}
+
+// maskMembers replaces the values of masked members and reports whether there were any. Text that is not JSON is read as
+// far as it looks like it.
+func maskMembers(raw []byte, masked func(key string) bool) (out []byte, found bool) {
 	p := printer{raw: raw}
-	var out []byte
 	from := 0
 	for p.pos < len(raw) {
 		switch raw[p.pos] {
@@ -24,7 +36,7 @@ func Redact(raw []byte, masked func(key string) bool) []byte {
 			p.stack = append(p.stack, raw[p.pos])
 			p.pos++
 		case '}', ']':
-			p.stack = p.stack[:len(p.stack)-1]
+			p.stack = p.stack[:max(len(p.stack)-1, 0)]
 			p.pos++
 		case '"':
 			isKey := p.isKey()
@@ -34,8 +46,12 @@ func Redact(raw []byte, masked func(key string) bool) []byte {
 			if !isKey || !masked(unquote(string(name))) {
 				continue
 			}
-			for isSpace(raw[p.pos]) || raw[p.pos] == ':' {
+			found = true
+			for p.pos < len(raw) && (isSpace(raw[p.pos]) || raw[p.pos] == ':') {
 				p.pos++
+			}
+			if p.pos == len(raw) {
+				continue
 			}
 			out = append(append(out, raw[from:p.pos]...), `"`+MaskText+`"`...)
 			p.pos = p.valueEnd(p.pos)
@@ -44,7 +60,7 @@ func Redact(raw []byte, masked func(key string) bool) []byte {
 			p.pos++
 		}
 	}
-	return append(out, raw[from:]...)
+	return append(out, raw[from:]...), found
 }
 
 // MaskKeys returns the predicate for a list of names: any case, '-' and '_' alike. A name matches where its words stand
