@@ -87,7 +87,7 @@ func TestADownloadHasTimeForItsSize(t *testing.T) {
 	b := newBench(t)
 	id := b.add(1, engine.JobOptions{})[0]
 	require.NoError(t, b.client.HSet(t.Context(), b.queue.JobKey(id), "data", `"`+strings.Repeat("x", 30<<20)+`"`).Err())
-	for path, atLeast := range map[string]time.Duration{"/queues/email/jobs/" + id + "/data": 4 * time.Minute} {
+	for path, atLeast := range map[string]time.Duration{"/queues/email/jobs/" + id + "/data": 4 * time.Minute, "/queues/email/export?state=waiting": 12 * time.Second} {
 		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = "127.0.0.1"

@@ -28,7 +28,11 @@ func (s *Server) jobFile(field string) echo.HandlerFunc {
 			return err
 		}
 		id := r.params["id"]
-		text, err := queue.Field(c.Request().Context(), id, field)
+		var text string
+		err = s.scans.turn(c.Request().Context(), func() (err error) {
+			text, err = queue.Field(c.Request().Context(), id, field)
+			return err
+		})
 		if errors.Is(err, engine.ErrJobNotFound) {
 			return problem(http.StatusNotFound, "No "+field+" of job "+jsonview.Visible(id), "The job is gone, or it has none.")
 		}

@@ -56,15 +56,22 @@ type foundJobs struct {
 // look runs a scan when its turn comes.
 func (sc *scans) look(ctx context.Context, q *search.Query, lists []search.List, from *search.Cursor, l search.Limits) (foundJobs, error) {
 	var f foundJobs
+	err := sc.turn(ctx, func() (err error) {
+		f.Outcome, err = q.Scan(ctx, lists, from, l, func(j *search.Job) { f.jobs = append(f.jobs, j) })
+		return err
+	})
+	return f, err
+}
+
+// turn reads when there is room for one more that reads much.
+func (sc *scans) turn(ctx context.Context, read func() error) error {
 	select {
 	case sc.slots <- struct{}{}:
 		defer func() { <-sc.slots }()
 	case <-ctx.Done():
-		return f, ctx.Err()
+		return ctx.Err()
 	}
-	out, err := q.Scan(ctx, lists, from, l, func(j *search.Job) { f.jobs = append(f.jobs, j) })
-	f.Outcome = out
-	return f, err
+	return read()
 }
 
 // watch is look for a live list: the same list is looked through again only when somebody acted, or after twenty times
