@@ -27,11 +27,11 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	j, err := s.peek(ctx, r, q, r.params["id"])
+	read, err := r.keptJob.read(ctx, s, r, q, r.params["id"])
 	if err != nil {
 		return view{}, err
 	}
-	st := s.story(ctx, r, j)
+	j, st := read.peek, read.story
 	look := templates.StateOf(string(j.State))
 	v := templates.JobPage{
 		Crumbs: []templates.Crumb{
@@ -41,9 +41,9 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 			{Label: jsonview.Visible(j.ID)},
 		},
 		State: look, Name: jobName(j), ID: jsonview.Visible(j.ID), Badges: s.jobBadges(j),
-		Timeline: s.timeline(st, r.now), Traces: jobTraces(j), Logs: s.jobLogs(ctx, r, j),
+		Timeline: s.timeline(st, r.now), Traces: jobTraces(j), Logs: read.logs,
 		Steps: s.stepRows(st), StepNote: s.stepNote(j, st),
-		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Flow: s.jobFlow(ctx, r, q, j), Raw: s.rawFields(r, j),
+		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Flow: read.flow, Raw: s.rawFields(r, j),
 		Key: jsonview.Visible(j.Key()),
 	}
 	if j.State == keys.Unknown {

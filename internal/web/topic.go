@@ -75,7 +75,7 @@ func (s *Server) topicAt(address string, who Identity) (*topic, error) {
 	}
 	return &topic{
 		server: s, address: address, who: who, view: s.views[pattern], personal: pattern == policyPattern && s.twoPeople(),
-		request: viewRequest{who: who, path: path, params: params, query: u.Query(), stream: true, kept: &keptList{}},
+		request: viewRequest{who: who, path: path, params: params, query: u.Query(), stream: true, kept: &keptList{}, keptJob: &keptJob{}},
 	}, nil
 }
 

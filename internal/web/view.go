@@ -32,6 +32,8 @@ type viewRequest struct {
 	stream bool
 	// kept is what a live view remembers of its list; nil when the page itself is served.
 	kept *keptList
+	// keptJob is the same for the page of a job.
+	keptJob *keptJob
 }
 
 // self is the address of the view without the base path; every form on it gives it back as "back".
