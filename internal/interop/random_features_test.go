@@ -135,6 +135,28 @@ func (d *drawer) lookAtFamily() step {
 	return d.step(what, fields{"job": id})
 }
 
+// childAgain reports whether a child that ended for one of its parents is there again and runs, or one below it may: BullMQ
+// removes it with that parent.
+func (d *drawer) childAgain() bool {
+	for path := range d.state {
+		key, child, inside := strings.Cut(path, "|")
+		if !inside || strings.HasSuffix(key, ":dependencies") {
+			continue
+		}
+		for _, list := range []string{":processed", ":failed", ":unsuccessful"} {
+			if !strings.HasSuffix(key, list) {
+				continue
+			}
+			_, runs := d.state[child+":lock"]
+			_, waits := d.state[child+":dependencies"]
+			if runs || waits {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // childTwice reports whether a parent knows a child in more than one way, as one that ended, went, and is there again:
 // BullMQ's getFlow then lists it twice.
 func (d *drawer) childTwice() bool {

@@ -166,6 +166,9 @@ func (d *drawer) update() step {
 }
 
 func (d *drawer) remove() step {
+	if d.childAgain() {
+		return d.tick()
+	}
 	return d.step("remove", fields{"job": d.job(placed...)})
 }
 

@@ -50,14 +50,21 @@ end
 
 local removeTree
 
+-- isSpared tells whether a child stays: one that is held, which of those that ended is a new job under the old id, and
+-- with pendingOnly one that has failed.
+local function isSpared(queue, id, key, pendingOnly)
+  if pendingOnly then
+    return isHeld(key, false, {}) or call("ZSCORE", queue .. "failed", id)
+  end
+  return isHeld(key, true, {})
+end
+
 -- removeChildren deletes the jobs below a job (features 2.9); with pendingOnly those that have neither ended nor are
 -- held by a worker. seen guards against rings.
 local function removeChildren(parent, pendingOnly, seen)
   for _, key in ipairs(childKeys(parent.key, not pendingOnly)) do
     local queue, id = splitKey(key)
-    local spared = not queue or seen[key]
-      or pendingOnly and (isHeld(key, false, {}) or call("ZSCORE", queue .. "failed", id))
-    if not spared then
+    if queue and not seen[key] and not isSpared(queue, id, key, pendingOnly) then
       detach(key, parent)
       removeTree(queue, id, true, pendingOnly, seen)
     end
