@@ -25,9 +25,14 @@ type List struct {
 	Oldest bool
 	// IDs, if set, are the jobs to look at, instead of those the state has now.
 	IDs []string
+	// Part, if set, is the part of the list to look through. It is not for ended jobs.
+	Part *Part
 	// Until leaves out ended jobs that ended later; the zero time leaves out none.
 	Until time.Time
 }
+
+// Part is a stretch of a list: Count jobs from the First-th on, in the order they are looked through.
+type Part struct{ First, Count int64 }
 
 func (l List) name() string { return l.Queue.Qualified() }
 

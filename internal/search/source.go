@@ -47,7 +47,14 @@ func givenIDs(l List) source {
 // seen twice, and one is missed only when newer ones are removed out of turn.
 func byPlace(l List) source {
 	return func(ctx context.Context, c Cursor, n int) (page, error) {
-		rows, _, err := l.Queue.Rows(ctx, l.State, c.At, c.At+int64(n)-1, l.Oldest)
+		first := c.At
+		if l.Part != nil {
+			first += l.Part.First
+			if n = int(min(int64(n), l.Part.Count-c.At)); n <= 0 {
+				return page{last: true}, nil
+			}
+		}
+		rows, _, err := l.Queue.Rows(ctx, l.State, first, first+int64(n)-1, l.Oldest)
 		return page{rows: rows, after: places(c, len(rows)), last: len(rows) < n}, err
 	}
 }

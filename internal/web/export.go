@@ -100,7 +100,9 @@ func (s *Server) export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	lists := []search.List{{Queue: queue, State: t.state, Until: r.now}}
+	list := t.list(queue, q, false)
+	list.Until = r.now
+	lists := []search.List{list}
 	if ids := r.query["id"]; len(ids) > 0 {
 		if lists, err = listsByState(c.Request().Context(), queue, slices.DeleteFunc(slices.Clone(ids), keys.Reserved)); err != nil {
 			return err

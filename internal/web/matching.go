@@ -120,7 +120,11 @@ func (s *Server) askMatching(ctx context.Context, c *Call, sel selection, query 
 	a.Final = final
 	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(sel.state)}, templates.Field{Name: "all", Value: "1"},
 		templates.Field{Name: "q", Value: query.String()})
-	m.fill(&a, c, "Every job of "+c.Queue.Name+" that is "+stateWord(string(sel.state))+" now and matches "+visibleText(query.String())+".", what, c.Queue.Name)
+	are := stateWord(string(sel.state))
+	if c.Found != nil && sel.state == keys.Waiting && c.Found.PausedList > 0 {
+		are += " or paused"
+	}
+	m.fill(&a, c, "Every job of "+c.Queue.Name+" that is "+are+" now and matches "+visibleText(query.String())+".", what, c.Queue.Name)
 	return question(a, m.forAPI()), nil
 }
 

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/engine/policy"
 	"bullpen/internal/monitor"
+	"bullpen/internal/search"
 	"bullpen/internal/web/jsonview"
 	"bullpen/internal/words"
 	"bullpen/templates"
@@ -85,6 +87,15 @@ func (t tab) first(q *monitor.Queue, asc bool) int64 {
 		return q.PausedList
 	}
 	return 0
+}
+
+// list is what a search of the tab looks through.
+func (t tab) list(eq *engine.Queue, q *monitor.Queue, oldest bool) search.List {
+	l := search.List{Queue: eq, State: t.state, Oldest: oldest}
+	if t.state == keys.Waiting && q.PausedList > 0 {
+		l.Part = &search.Part{First: t.first(q, oldest), Count: t.count(q)}
+	}
+	return l
 }
 
 // tabsOf are the tabs of a queue, in order.

@@ -78,7 +78,7 @@ func (s *Server) matches(ctx context.Context, r viewRequest, q *monitor.Queue, t
 	limits.Found = jobRows
 	key := fmt.Sprintf("%s %s %t %q %s", q.Qualified(), t.name, asc, query.String(), r.query.Get("from"))
 	return s.scans.watch(key, r.now, !r.stream, func() (foundJobs, error) {
-		return s.scans.look(ctx, query, []search.List{{Queue: eq, State: t.state, Oldest: asc}}, from, limits)
+		return s.scans.look(ctx, query, []search.List{t.list(eq, q, asc)}, from, limits)
 	})
 }
 
@@ -118,6 +118,9 @@ func (s *Server) matchActs(r viewRequest, q *monitor.Queue, st keys.State, terms
 		out = append(out, act("promote", "Promote all that match…", "s-active"))
 	case keys.Active:
 		return nil
+	}
+	if st == keys.Waiting && q.PausedList > 0 { // acts know the state alone
+		return append(out, act("remove", "Remove all that match, waiting and paused…", "i-bin"))
 	}
 	return append(out, act("remove", "Remove all that match…", "i-bin"))
 }

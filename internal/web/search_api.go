@@ -103,7 +103,7 @@ func (s *Server) apiMatches(ctx context.Context, r viewRequest, q *monitor.Queue
 	}
 	limits := lookLimits
 	limits.Found = size
-	found, err := s.scans.look(ctx, query, []search.List{{Queue: eq, State: t.state, Oldest: oldest}}, from, limits)
+	found, err := s.scans.look(ctx, query, []search.List{t.list(eq, q, oldest)}, from, limits)
 	if err != nil {
 		return nil, err
 	}
