@@ -18,6 +18,7 @@ import (
 const (
 	// sampleFrom and typeFrom are the numbers of jobs above which a question shows samples, or wants the name typed.
 	sampleFrom = 100
+	maxSamples = 5
 	typeFrom   = 10_000
 	// maxTicked bounds the ids one request may name; "all" has no bound.
 	maxTicked = 1000

@@ -164,11 +164,12 @@ func (s *Server) askAll(ctx context.Context, c *Call, sel selection, verb, what 
 	a.Body = []string{"Every job of " + c.Queue.Name + " that is " + stateWord(string(sel.state)) + " now. " + what}
 	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(sel.state)}, templates.Field{Name: "all", Value: "1"})
 	a.Hint = "Runs as an operation you can watch and cancel"
+	samples, err := s.samples(ctx, c, q, sel.state)
+	if err != nil {
+		return nil, err
+	}
 	if n > sampleFrom {
-		if a.Samples, err = s.samples(ctx, c, q, sel.state); err != nil {
-			return nil, err
-		}
-		a.Big = true
+		a.Samples, a.Big = samples, true
 	}
 	if n > typeFrom {
 		typed(c, &a)
@@ -177,7 +178,7 @@ func (s *Server) askAll(ctx context.Context, c *Call, sel selection, verb, what 
 	if c.Found != nil && c.Found.Limiter.Closed && !final {
 		a.Note = "The limiter is closed: they join " + words.Plural(c.Found.Backlog(), "waiting job", "waiting jobs") + " and start as it lets them."
 	}
-	return question(a, map[string]any{"matched": n}), nil
+	return question(a, map[string]any{"matched": n, "samples": idsOf(samples)}), nil
 }
 
 func jobsIn(n int64, st keys.State) string {
@@ -188,17 +189,31 @@ func jobsIn(n int64, st keys.State) string {
 	return words.Plural(n, word+" job", word+" jobs")
 }
 
-// samples are five jobs of a state.
-func (s *Server) samples(ctx context.Context, c *Call, q *engine.Queue, st keys.State) ([]templates.Sample, error) {
-	rows, _, err := q.Rows(ctx, st, 0, 4, false)
-	if err != nil {
-		return nil, err
-	}
+// samples are five jobs of states, of the first that have so many.
+func (s *Server) samples(ctx context.Context, c *Call, q *engine.Queue, states ...keys.State) ([]templates.Sample, error) {
 	var out []templates.Sample
-	for _, r := range rows {
-		out = append(out, s.sample(c, st, r))
+	for _, st := range states {
+		if len(out) == maxSamples {
+			break
+		}
+		rows, _, err := q.Rows(ctx, st, 0, int64(maxSamples-len(out)-1), false)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out = append(out, s.sample(c, st, r))
+		}
 	}
 	return out, nil
+}
+
+// idsOf names samples as a program reads them.
+func idsOf(samples []templates.Sample) []string {
+	ids := []string{}
+	for _, x := range samples {
+		ids = append(ids, x.ID)
+	}
+	return ids
 }
 
 // sample is one job as a question shows it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bullpen/internal/engine"
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/web/operation"
 	"bullpen/internal/words"
@@ -63,37 +64,110 @@ func (s *Server) askClean(ctx context.Context, c *Call) (*Question, error) {
 		q.Open = true
 		return q, nil
 	}
-	eq, counts, err := s.counts(ctx, c)
+	q, err := s.o.Queue(c.Queue)
 	if err != nil {
 		return nil, err
 	}
-	n := counts[cl.state]
-	if cl.limit > 0 {
-		n = min(n, int64(cl.limit))
+	n, exact, err := cl.count(ctx, q, c.Now)
+	if err != nil {
+		return nil, err
 	}
 	if n == 0 {
-		return nil, problem(http.StatusConflict, "Nothing to clean", "No job of %s is %s.", c.Queue.Name, stateWord(string(cl.state)))
+		return nil, problem(http.StatusConflict, "Nothing to clean", "No job of %s is %s%s.", c.Queue.Name, stateWord(string(cl.state)), cl.older())
 	}
-	title, yes := "Remove up to "+jobsIn(n, cl.state)+"?", "Remove them"
-	if cl.age == 0 {
+	samples, err := s.samplesToClean(ctx, c, q, cl)
+	if err != nil {
+		return nil, err
+	}
+	title, yes, preview := "Remove up to "+jobsIn(n, cl.state)+"?", "Remove them", map[string]any{"atMost": n, "samples": idsOf(samples)}
+	if exact {
+		preview = map[string]any{"matched": n, "samples": idsOf(samples)}
 		title, yes = "Remove "+jobsIn(n, cl.state)+"?", "Remove "+words.Plural(n, "job", "jobs")
 	}
 	a := s.ask(c, title, yes, "Keep them")
 	a.Final = true
-	a.Body = []string{cleanWords(c.Queue.Name, cl) + " Jobs that come later are not touched. This cannot be undone."}
+	a.Body = []string{cleanWords(c.Queue.Name, cl) + " Jobs that come later are not touched" + cl.spared() + ". This cannot be undone."}
 	a.Hint = "Runs as an operation you can watch and cancel"
 	a.Fields = append(a.Fields, templates.Field{Name: "state", Value: string(cl.state)},
 		templates.Field{Name: "age", Value: c.Values.Get("age")}, templates.Field{Name: "limit", Value: c.Values.Get("limit")})
-	if n > sampleFrom && cl.age == 0 {
-		if a.Samples, err = s.samples(ctx, c, eq, cl.state); err != nil {
-			return nil, err
-		}
-		a.Big = true
+	if n > sampleFrom {
+		a.Samples, a.Big = samples, true
 	}
 	if n > typeFrom {
 		typed(c, &a)
 	}
-	return question(a, map[string]any{"atMost": n}), nil
+	return question(a, preview), nil
+}
+
+// ended says that the state holds jobs by the time they ended.
+func (cl cleaning) ended() bool { return cl.state == keys.Completed || cl.state == keys.Failed }
+
+// count is how many jobs a clean at a time removes: exactly, or at most where Redis does not order them by age.
+func (cl cleaning) count(ctx context.Context, q *engine.Queue, now time.Time) (n int64, exact bool, err error) {
+	if cl.ended() {
+		exact = true
+		n, err = q.CountEnded(ctx, cl.state, time.Time{}, now.Add(-cl.age))
+	} else {
+		var counts map[keys.State]int64
+		counts, err = q.Counts(ctx)
+		n, exact = counts[cl.state], cl.age == 0
+	}
+	if cl.limit > 0 {
+		n = min(n, int64(cl.limit))
+	}
+	return n, exact, err
+}
+
+// older is the bound of the age in words, "" without one.
+func (cl cleaning) older() string {
+	if cl.age == 0 {
+		return ""
+	}
+	return " and older than " + words.Roughly(cl.age)
+}
+
+// spared goes on with what else is left alone.
+func (cl cleaning) spared() string {
+	if cl.ended() {
+		return ""
+	}
+	return ", and next runs of schedulers stay"
+}
+
+// isOld reports whether a job is old enough to go (lifecycle 8.18).
+func (cl cleaning) isOld(r engine.Row, now time.Time) bool {
+	times := []time.Time{r.FinishedOn, r.ProcessedOn, r.Timestamp}
+	switch cl.state {
+	case keys.Delayed:
+		times = times[1:]
+	case keys.Prioritized:
+		times = times[2:]
+	}
+	for _, t := range times {
+		if !t.IsZero() {
+			return !t.After(now.Add(-cl.age))
+		}
+	}
+	return true
+}
+
+// samplesToClean are jobs that go, as far as those next in turn tell.
+func (s *Server) samplesToClean(ctx context.Context, c *Call, q *engine.Queue, cl cleaning) ([]templates.Sample, error) {
+	rows, _, err := q.Rows(ctx, cl.state, 0, jobRows-1, true)
+	if err != nil {
+		return nil, err
+	}
+	most := maxSamples
+	if cl.limit > 0 {
+		most = min(most, cl.limit)
+	}
+	var out []templates.Sample
+	for _, r := range rows {
+		if len(out) < most && cl.isOld(r, c.Now) {
+			out = append(out, s.sample(c, cl.state, r))
+		}
+	}
+	return out, nil
 }
 
 func cleanWords(queue string, cl cleaning) string {
@@ -101,10 +175,7 @@ func cleanWords(queue string, cl cleaning) string {
 	if cl.limit > 0 {
 		text = "The oldest " + words.Plural(int64(cl.limit), "job", "jobs") + " of " + queue + " that are " + stateWord(string(cl.state)) + " now"
 	}
-	if cl.age > 0 {
-		text += " and older than " + words.Roughly(cl.age)
-	}
-	return text + ", with data, traces and logs."
+	return text + cl.older() + ", with data, traces and logs."
 }
 
 func (s *Server) clean(ctx context.Context, c *Call) (Result, error) {
@@ -120,11 +191,8 @@ func (s *Server) clean(ctx context.Context, c *Call) (Result, error) {
 	spec.Detail = cleanWords(c.Queue.Name, cl)
 	left := cl.limit
 	spec.Prepare = func(ctx context.Context) (int64, error) {
-		counts, err := q.Counts(ctx)
-		if n := counts[cl.state]; cl.limit == 0 || n < int64(cl.limit) {
-			return n, err
-		}
-		return int64(cl.limit), err
+		n, _, err := cl.count(ctx, q, c.Now)
+		return n, err
 	}
 	spec.Step = func(ctx context.Context, n int) (operation.Batch, error) {
 		if cl.limit > 0 {

@@ -235,8 +235,8 @@ func TestCleanInTwoSteps(t *testing.T) {
 	<-b.ops.Get(1).Over()
 	require.Equal(t, int64(20), b.count(keys.Failed))
 	old := b.post("/queues/email/clean", url.Values{"state": {"failed"}, "age": {"7d"}, "confirm": {"yes"}})
-	require.Equal(t, http.StatusSeeOther, old.status)
-	<-b.ops.Get(2).Over()
+	require.Equal(t, http.StatusConflict, old.status)
+	has(t, old.body, "No job of email is failed and older than 7\u00a0days.")
 	require.Equal(t, int64(20), b.count(keys.Failed), "young jobs stay")
 }
 

@@ -42,7 +42,7 @@ func (s *Server) preview(ctx context.Context, c *Call, q *search.Query, lists []
 	}
 	m.Outcome = found.Outcome
 	for _, j := range found.jobs {
-		if len(m.samples) < 5 {
+		if len(m.samples) < maxSamples {
 			m.samples = append(m.samples, s.sample(c, j.State, j.Row))
 		}
 		if j.Missing {
@@ -76,11 +76,7 @@ func (m matched) leftOut() []templates.Sample {
 // forAPI is the preview as a program reads it.
 func (m matched) forAPI() map[string]any {
 	left := map[string]int64{"missing": m.missing, "held": m.held, "payloadTooLarge": m.Unread}
-	var ids []string
-	for _, x := range m.samples {
-		ids = append(ids, x.ID)
-	}
-	return map[string]any{"matched": m.Found, "complete": m.Next == nil, "looked": m.Looked, "samples": ids, "leftOut": left}
+	return map[string]any{"matched": m.Found, "complete": m.Next == nil, "looked": m.Looked, "samples": idsOf(m.samples), "leftOut": left}
 }
 
 // fill sizes a question to what would be done. everything says in a sentence which jobs are meant.

@@ -95,7 +95,11 @@ func question(a templates.Ask, preview any) *Question {
 }
 
 func (s *Server) askDrain(ctx context.Context, c *Call) (*Question, error) {
-	_, n, err := s.counts(ctx, c)
+	q, n, err := s.counts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	samples, err := s.samples(ctx, c, q, drained(c)...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +107,16 @@ func (s *Server) askDrain(ctx context.Context, c *Call) (*Question, error) {
 	a := s.ask(c, "Drain "+c.Queue.Name+"?", "Drain "+c.Queue.Name, "Keep them")
 	a.Final = true
 	a.Body = []string{"This removes " + words.Plural(ready, "job that has not started", "jobs that have not started") +
-		", with their data and logs. Jobs that run and finished ones stay. It cannot be undone."}
-	a.Inputs = []templates.Input{{Kind: "check", Name: "delayed", Label: "Also " + words.Plural(delayed, "delayed job", "delayed jobs"), Checked: c.Values.Get("delayed") != ""}}
+		", with their data and logs. Jobs that run, finished ones, next runs of schedulers and jobs that come later stay. It cannot be undone."}
+	a.Hint = "Runs as an operation you can watch and cancel"
+	a.Inputs = []templates.Input{{Kind: "check", Name: "delayed", Label: "Also " + words.Plural(delayed, "delayed job", "delayed jobs"), Checked: truthy(c.Values.Get("delayed"))}}
+	if ready+delayed > sampleFrom {
+		a.Samples, a.Big = samples, true
+	}
 	if ready+delayed > typeFrom {
 		typed(c, &a)
 	}
-	return question(a, map[string]any{"ready": ready, "delayed": delayed}), nil
+	return question(a, map[string]any{"ready": ready, "delayed": delayed, "samples": idsOf(samples)}), nil
 }
 
 func (s *Server) drain(ctx context.Context, c *Call) (Result, error) {

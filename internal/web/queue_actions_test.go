@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"net/url"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"bullpen/internal/engine/keys"
 	"bullpen/internal/web/operation"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -78,6 +80,53 @@ func TestObliterateGoesInSteps(t *testing.T) {
 	done, _ := b.steps(spec, 10)
 	require.Equal(t, []int64{10, 5}, done)
 	require.Empty(t, b.dump())
+}
+
+func TestDrainShowsSamples(t *testing.T) {
+	b := newBench(t)
+	ids := b.add(110, engine.JobOptions{Delay: time.Hour})
+	b.add(3, engine.JobOptions{})
+	b.recount()
+	has(t, b.get("/queues/email/drain").body, "Three of them")
+	has(t, b.get("/queues/email/drain?delayed=1").body, "Five of them")
+	preview := b.call("/api/v1/queues/email/drain", `{"delayed":true}`).body
+	has(t, preview, `"ready": 3`)
+	has(t, preview, `"`+ids[109]+`"`, "the newest of the delayed ones")
+}
+
+func TestCleanCountsWhatIsOldEnough(t *testing.T) {
+	b := newBench(t)
+	ids := b.fail(260)
+	long := time.Now().Add(-8 * 24 * time.Hour).UnixMilli()
+	for i, id := range ids[:120] {
+		require.NoError(t, b.client.HSet(t.Context(), b.queue.Queue.Job(id), "finishedOn", long+int64(i)).Err())
+		require.NoError(t, b.client.ZAdd(t.Context(), b.queue.Failed(), redis.Z{Score: float64(long + int64(i)), Member: id}).Err())
+	}
+	form := url.Values{"state": {"failed"}, "age": {"7d"}}
+	ask := b.post("/queues/email/clean", form)
+	has(t, ask.body, "Remove 120\u00a0failed jobs?")
+	has(t, ask.body, "Five of them")
+	has(t, ask.body, "<code>"+ids[0]+"</code>")
+	preview := b.call("/api/v1/queues/email/clean", `{"state":"failed","age":"7d","limit":"2"}`).body
+	has(t, preview, `"matched": 2`)
+	require.NotContains(t, preview, `"`+ids[2]+`"`)
+	form.Set("confirm", "yes")
+	require.Equal(t, http.StatusSeeOther, b.post("/queues/email/clean", form).status)
+	<-b.ops.Get(1).Over()
+	require.Equal(t, int64(120), b.ops.Get(1).Status().Done)
+	require.Equal(t, int64(140), b.count(keys.Failed))
+}
+
+func TestCleanOfWaitingJobsShowsOldOnes(t *testing.T) {
+	b := newBench(t)
+	b.add(110, engine.JobOptions{Timestamp: time.Now().Add(-8 * 24 * time.Hour)})
+	b.add(1, engine.JobOptions{LIFO: true})
+	ask := b.post("/queues/email/clean", url.Values{"state": {"waiting"}, "age": {"7d"}})
+	has(t, ask.body, "Remove up to 111\u00a0waiting jobs?", "Redis does not order them by age")
+	has(t, ask.body, "next runs of schedulers stay")
+	preview := b.call("/api/v1/queues/email/clean", `{"state":"waiting","age":"7d"}`).body
+	has(t, preview, `"atMost": 111`)
+	require.NotContains(t, preview, `"111"`, "the one next to run is young")
 }
 
 func TestAQueueIsObliteratedOnlyWhenItIsGone(t *testing.T) {
