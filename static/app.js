@@ -70,6 +70,38 @@
     if (paused) told = 'The live view is paused.';
     else if (stale && topic) told = 'The figures are old.';
     if (told !== aged) say(aged = told); // only what is new, or it would cover what else was said
+    tellLost(stale);
+  }
+
+  /* the connection ---------------------------------------------------------- */
+  let cut = false; // the stream broke off and has said nothing since
+  let ended = false; // so has the session
+  const lost = $('#lost');
+  const lostNote = { class: 's-delayed', icon: 'h-warn', strong: 'The connection to Bullpen is lost.' };
+  const endedNote = {
+    class: 's-delayed', icon: 'h-warn', strong: 'You are signed out.', text: 'These figures are no longer renewed.',
+    link: { href: location.href, text: 'Sign in' },
+  };
+
+  // Said once and not with every second, and where it moves nothing.
+  function tellLost(stale) {
+    const n = ended ? endedNote : cut && stale && !paused ? lostNote : null;
+    if ((n?.strong || '') === ($('strong', lost)?.textContent || '')) return;
+    if (n === lostNote) {
+      const at = $('#read time')?.textContent;
+      n.text = (at ? 'The last good read was at ' + at + '. ' : '') + 'This page tries again every few seconds.';
+    }
+    lost.replaceChildren(...(n ? [box(n)] : []));
+  }
+
+  // A stream does not say why it was refused; its page does. Signing in again must not cost what is ticked or typed.
+  async function checkSession() {
+    let res;
+    try { res = await fetch(location.href, opts('text/html')); } catch { return; }
+    if (res.type !== 'opaqueredirect' && res.status !== 401) return;
+    if (!$('dialog[open], .tk:checked, main :is(input:not([type=checkbox]), select, textarea):focus')) { location.reload(); return; }
+    ended = true;
+    age();
   }
 
   /* live regions ---------------------------------------------------------- */
@@ -121,9 +153,9 @@
       if (before.size && !before.has(r.dataset.row)) r.classList.add('hit');
     }
     if (place && !returnTo(place, region) && place.row) {
-      // Its row is gone: the one that took its place is the next to act on.
+      // Where its row is gone, the one that took its place is the next to act on.
       const left = $$('[data-row]', region);
-      focusRow(left[Math.min(order.indexOf(place.row), left.length - 1)]);
+      focusRow(left.find((r) => r.dataset.row === place.row) || left[Math.min(order.indexOf(place.row), left.length - 1)]);
     }
     wake(region);
   }
@@ -173,12 +205,16 @@
   let lastID = '';
   let retry = 0;
   let timer = 0;
+  // A stream that is alive has something to say by then, if only how old its figures are.
+  const silence = 3.5 * tick + 6000;
+  let heard = 0;
 
   function connect() {
     clearTimeout(timer);
     if (!topic || source || document.hidden || !('EventSource' in window)) return;
     let url = base + '/live?topics=' + encodeURIComponent(topic);
     if (lastID) url += '&after=' + encodeURIComponent(lastID);
+    heard = Date.now();
     source = new EventSource(url);
     source.addEventListener('region', (e) => {
       const u = JSON.parse(e.data);
@@ -195,6 +231,8 @@
       const b = JSON.parse(e.data);
       if (e.lastEventId) lastID = e.lastEventId;
       connected = true;
+      cut = ended = false;
+      heard = Date.now();
       retry = 0;
       skew = Date.parse(b.now) - Date.now();
       if (b.at && !paused) readAt = Date.parse(b.at);
@@ -209,11 +247,13 @@
     });
     source.addEventListener('error', () => {
       connected = false;
+      cut = true;
       // The browser reconnects by itself unless the answer was an error.
       if (source && source.readyState === EventSource.CLOSED) {
         disconnect();
         retry = Math.min(retry + 1, 6);
         timer = setTimeout(connect, 500 * 2 ** retry);
+        if (retry > 1) checkSession();
       }
       age();
     });
@@ -232,7 +272,11 @@
   addEventListener('pagehide', disconnect);
   addEventListener('pageshow', (e) => { if (e.persisted) location.reload(); });
 
-  setInterval(() => { age(); if (!paused) { times(); releaseHeld(false); } }, 1000);
+  setInterval(() => {
+    if (source && Date.now() - heard > silence) { cut = true; disconnect(); connect(); }
+    age();
+    if (!paused) { times(); releaseHeld(false); }
+  }, 1000);
 
   function togglePause() {
     paused = !paused;
@@ -269,10 +313,10 @@
   /* acts: sent without leaving the page, answered by a notice -------------- */
   const flash = $('#flash');
 
-  function notice(n, alertRole = true) {
+  // What a notice looks like, as the server writes it; it ends with a link or a button.
+  function box(n, button) {
     const el = document.createElement('section');
     el.className = 'note ' + n.class;
-    if (alertRole) el.setAttribute('role', 'alert');
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
     svg.setAttribute('class', 'i');
     svg.setAttribute('aria-hidden', 'true');
@@ -291,15 +335,30 @@
       for (const d of n.details) { const li = document.createElement('li'); li.textContent = d; ul.append(li); }
       div.append(ul);
     }
-    const acts = document.createElement('div');
-    acts.className = 'acts';
+    el.append(svg, div);
+    if (n.link) {
+      button = document.createElement('a');
+      button.className = 'btn';
+      button.href = n.link.href;
+      button.textContent = n.link.text;
+    }
+    if (button) {
+      const acts = document.createElement('div');
+      acts.className = 'acts';
+      acts.append(button);
+      el.append(acts);
+    }
+    return el;
+  }
+
+  function notice(n) {
     const close = document.createElement('button');
     close.type = 'button';
     close.className = 'btn quiet';
     close.textContent = 'Dismiss';
+    const el = box(n, close);
+    el.setAttribute('role', 'alert');
     close.addEventListener('click', () => el.remove());
-    acts.append(close);
-    el.append(svg, div, acts);
     flash.replaceChildren(el);
   }
 
@@ -593,11 +652,16 @@
   const rows = () => $$('main tr[data-row]');
   const current = () => $('main tr.cur');
 
+  // A row leads somewhere, or its group does.
+  const opens = (row) => row && ($('[data-open]', row) || $('.grp [data-open]', row.parentNode));
+
   function focusRow(row) {
     if (!row) return;
     current()?.classList.remove('cur');
     row.classList.add('cur');
-    ($('[data-open]', row) || row).focus({ preventScroll: true });
+    const link = $('[data-open]', row);
+    if (!link) row.tabIndex = -1;
+    (link || row).focus({ preventScroll: true });
   }
 
   function move(step) {
@@ -664,7 +728,7 @@
       case 'k': move(-1); break;
       case 'x': { const t = current() && $('.tk', current()); if (t) t.click(); break; }
       case 'a': { const all = $('.tk-all'); if (all) all.click(); break; }
-      case 'Enter': if (onButton || e.target.matches('a') || !press($('[data-open]', current() || document.createElement('p')))) return; break;
+      case 'Enter': if (onButton || e.target.matches('a') || !press(opens(current()))) return; break;
       case 'e': if (!pressAct('e', 'retry')) return; break;
       case '#': if (!pressAct('#', 'remove')) return; break;
       case ' ': if (onButton || !topic) return; togglePause(); break;

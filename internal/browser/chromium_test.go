@@ -149,12 +149,15 @@ func (p *tab) complaints() []string {
 }
 
 // expect forgets what the console says of answers with a status that the test has caused.
-func (p *tab) expect(status string) {
+func (p *tab) expect(status string) { p.forget("the server responded with a status of " + status) }
+
+// expectCut forgets what the console says of connections that the test has cut.
+func (p *tab) expectCut() { p.forget("Failed to load resource: net::ERR_") }
+
+func (p *tab) forget(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.console = slices.DeleteFunc(p.console, func(line string) bool {
-		return strings.Contains(line, "the server responded with a status of "+status)
-	})
+	p.console = slices.DeleteFunc(p.console, func(line string) bool { return strings.Contains(line, text) })
 }
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {

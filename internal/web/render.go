@@ -217,9 +217,9 @@ func (s *Server) answer(c echo.Context, status int, contentType string, v any) {
 	_ = c.Blob(status, contentType, append(b, '\n'))
 }
 
-// wantsJSON reports whether a program rather than a person asks.
+// wantsJSON reports whether a program rather than a person asks: a stream has no use for the sign-in page.
 func wantsJSON(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, "/api/") || strings.Contains(r.Header.Get("Accept"), "application/json")
+	return r.URL.Path == "/live" || strings.HasPrefix(r.URL.Path, "/api/") || strings.Contains(r.Header.Get("Accept"), "application/json")
 }
 
 // oneLine is an error's first line, bounded.
