@@ -23,6 +23,8 @@ const (
 	maxText = 500
 	maxJobs = 20
 	maxID   = 200
+	// maxQueues is far more than the queues of one act usually are.
+	maxQueues = 1000
 )
 
 // Entry is one line of the audit log: who tried what, and what came of it.
@@ -32,6 +34,8 @@ type Entry struct {
 	Role   string    `json:"role"`
 	Action string    `json:"action"`
 	Queue  string    `json:"queue,omitempty"` // qualified name
+	// Queues are the qualified names of an act on several; Queue is then "".
+	Queues []string `json:"queues,omitempty"`
 	// Target is the job, the state or the operation; "" is the queue itself.
 	Target string `json:"target,omitempty"`
 	// Jobs are the first of the jobs that were chosen one by one, at most 20.
@@ -52,6 +56,10 @@ type Entry struct {
 func (e Entry) bounded() Entry {
 	for _, text := range []*string{&e.Who, &e.Action, &e.Queue, &e.Target, &e.Message, &e.Remote, &e.Operation} {
 		*text = cut(*text, maxText)
+	}
+	if len(e.Queues) > maxQueues {
+		// Readers judge by the queues whether the message is for them.
+		e.Queues, e.Message = e.Queues[:maxQueues], "On more queues than are kept here."
 	}
 	jobs := make([]string, 0, min(len(e.Jobs), maxJobs))
 	for _, id := range e.Jobs[:min(len(e.Jobs), maxJobs)] {

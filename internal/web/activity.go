@@ -25,7 +25,7 @@ func (s *Server) activityPage(ctx context.Context, r viewRequest) (view, error) 
 		Filter: templates.ActivityFilter{URL: s.links.to("/activity"), Query: text, Outcomes: outcomeOptions(result)},
 	}
 	before, after := r.query.Get("before"), r.query.Get("after")
-	p, err := s.o.Audit.Read(ctx, audit.Query{Before: before, After: after, Limit: activityRows, Match: s.activityMatch(r.who, text, result)})
+	p, err := s.readActivity(ctx, r.who, audit.Query{Before: before, After: after, Match: s.activityMatch(r.who, text, result)})
 	switch {
 	case errors.Is(err, audit.ErrCursor):
 		return view{}, problem(http.StatusBadRequest, "No such page", "%q is not a place in the activity log.", clip(before+after, 60))
@@ -68,17 +68,42 @@ func outcomeOptions(chosen string) []templates.Option {
 	return options
 }
 
+// readActivity reads a page of the log as a person sees it.
+func (s *Server) readActivity(ctx context.Context, who Identity, q audit.Query) (audit.Page, error) {
+	q.Limit = activityRows
+	p, err := s.o.Audit.Read(ctx, q)
+	for i, e := range p.Entries {
+		p.Entries[i], _ = s.seenEntry(who, e)
+	}
+	return p, err
+}
+
 // activityMatch chooses what the viewer may see and asked for.
 func (s *Server) activityMatch(who Identity, text, result string) func(Entry) bool {
 	text = strings.ToLower(text)
 	return func(e Entry) bool {
-		if e.Queue != "" && !who.May(Viewer, s.links.parseQueue(e.Queue)) || result != "" && e.Outcome != result {
+		e, ok := s.seenEntry(who, e)
+		if !ok || result != "" && e.Outcome != result {
 			return false
 		}
-		return slices.ContainsFunc(append([]string{e.Who, e.Action, e.Queue, e.Target, e.Message}, e.Jobs...), func(part string) bool {
+		return slices.ContainsFunc(append([]string{e.Who, e.Action, e.Queue, e.Target, e.Message}, slices.Concat(e.Jobs, e.Queues)...), func(part string) bool {
 			return strings.Contains(strings.ToLower(part), text)
 		})
 	}
+}
+
+// seenEntry is an entry as a person sees it, if at all. The message of an act on several queues may be about those that
+// are hidden.
+func (s *Server) seenEntry(who Identity, e Entry) (_ Entry, ok bool) {
+	if len(e.Queues) == 0 {
+		return e, e.Queue == "" || who.May(Viewer, s.links.parseQueue(e.Queue))
+	}
+	all := len(e.Queues)
+	e.Queues = s.visibleQueues(who, e.Queues)
+	if hidden := all - len(e.Queues); hidden > 0 {
+		e.Jobs, e.Message = nil, "On "+words.Plural(int64(all), "queue", "queues")+", of which you may not see "+words.Count(int64(hidden))+"."
+	}
+	return e, len(e.Queues) > 0
 }
 
 func (s *Server) noActivity(before string, filtered bool, p audit.Page) *templates.EmptyState {

@@ -167,7 +167,7 @@ type activityJSON struct {
 
 func (s *Server) apiActivity(ctx context.Context, r viewRequest) (any, error) {
 	match := s.activityMatch(r.who, strings.TrimSpace(r.query.Get("q")), r.query.Get("result"))
-	p, err := s.o.Audit.Read(ctx, audit.Query{Before: r.query.Get("before"), Limit: activityRows, Match: match})
+	p, err := s.readActivity(ctx, r.who, audit.Query{Before: r.query.Get("before"), Match: match})
 	if errors.Is(err, audit.ErrCursor) {
 		return nil, &Problem{Status: http.StatusBadRequest, Title: "No such page", Detail: "before: this is not a place in the activity log.", Field: "before", cause: err}
 	}

@@ -184,6 +184,7 @@ func (s *Server) onGroup(ctx context.Context, c *Call, of grouping, act func(*en
 	if err != nil {
 		return res, err
 	}
+	res.Queues = spec.Queues
 	res.Message, res.Location = verbs(c.Action.Name).doing+" "+of.count(g.Count-g.closed)+".", ""
 	return res, nil
 }

@@ -71,6 +71,9 @@ func TestRetryAGroup(t *testing.T) {
 	require.EqualValues(t, 20, counts[keys.Waiting])
 	e := b.audit.take()
 	require.Equal(t, id, e[0].Target)
+	for _, of := range e {
+		require.ElementsMatch(t, []string{b.queue.Qualified(), video.Qualified()}, of.Queues, "who may not see them is not shown it")
+	}
 	page := b.get("/operations/1").body
 	has(t, page, "Retried 50 failed jobs of 2\u00a0queues")
 	has(t, page, "email, video")

@@ -45,7 +45,7 @@ func (s *Server) gate(a *Action) echo.HandlerFunc {
 			return s.show(c, call, q)
 		}
 		e := s.entry(call, outcome(res), strings.TrimSpace(res.Message+" "+res.Text))
-		e.Done, e.Refused, e.Operation = res.Done, res.Refused, res.Operation
+		e.Queues, e.Done, e.Refused, e.Operation = res.Queues, res.Done, res.Refused, res.Operation
 		if res.JobID != "" {
 			e.Jobs = []string{res.JobID}
 		}

@@ -35,6 +35,31 @@ func (s *Server) mayOperation(who Identity, role Role, st operation.Status) bool
 	return !slices.ContainsFunc(st.Queues, func(q string) bool { return !may(q) })
 }
 
+// seenBy is an operation as a person sees it: only the queues that are not hidden from them, and how many are. What
+// jobs were refused for, and which, may be of hidden queues.
+func (s *Server) seenBy(who Identity, st operation.Status) (_ operation.Status, hidden int64) {
+	all := len(st.Queues)
+	st.Queues = s.visibleQueues(who, st.Queues)
+	if hidden = int64(all - len(st.Queues)); hidden > 0 {
+		st.Reasons, st.Again = nil, nil
+		if st.Error != "" {
+			st.Error = "for a reason that may be about queues you may not see"
+		}
+	}
+	return st, hidden
+}
+
+// visibleQueues leaves out the qualified names of queues that are hidden from a person.
+func (s *Server) visibleQueues(who Identity, qualified []string) []string {
+	var out []string
+	for _, q := range qualified {
+		if who.May(Viewer, s.links.parseQueue(q)) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
 // operationOn names what an operation is on, as pages do.
 func (s *Server) operationOn(st operation.Status) string {
 	if n := len(st.Queues); n > 0 {
@@ -56,7 +81,11 @@ func (s *Server) findOperation(who Identity, id string) (operation.Status, error
 }
 
 // refusalsOf are the jobs an operation left alone.
-func (s *Server) refusalsOf(ctx context.Context, st operation.Status) ([]operation.Refusal, error) {
+func (s *Server) refusalsOf(ctx context.Context, who Identity, st operation.Status) ([]operation.Refusal, error) {
+	if _, hidden := s.seenBy(who, st); hidden > 0 {
+		return nil, problem(http.StatusForbidden, "Not allowed", "Operation %d is also on %s that you may not see. The jobs it left alone are shown to those who may see all of its queues.",
+			st.ID, words.Plural(hidden, "queue", "queues"))
+	}
 	found, err := s.ops.Refusals(ctx, st.ID)
 	if err == nil && len(found) == 0 && st.Refused > 0 {
 		err = problem(http.StatusNotFound, "Not kept", "The jobs that operation %d left alone were kept for a week. The reasons are still kept.", st.ID)
@@ -101,7 +130,7 @@ func (s *Server) operationsPage(_ context.Context, r viewRequest) (view, error) 
 	v := templates.OperationList{Title: "Operations", Say: "Bulk acts run on the server; they go on when you leave the page."}
 	for _, st := range s.ops.List() {
 		if s.mayOperation(r.who, Viewer, st) {
-			v.Rows = append(v.Rows, s.operationRow(st, r.now))
+			v.Rows = append(v.Rows, s.operationRow(r, st))
 		}
 	}
 	if err := s.ops.Trouble(); err != nil {
@@ -122,24 +151,30 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	may := !s.o.ReadOnly && s.mayOperation(r.who, Operator, st)
+	on := s.operationOn(st)
+	st, hidden := s.seenBy(r.who, st)
 	look := operationLook(st)
 	v := templates.OperationPage{
 		Crumbs: []templates.Crumb{{Label: "Operations", URL: s.links.to("/operations")}, {Label: strconv.FormatInt(st.ID, 10)}},
-		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, s.operationOn(st)),
+		Class:  look.class, Icon: look.icon, Says: look.word, Title: operationTitle(st, on),
 		Max: st.Matched, Value: st.Done + st.Refused, Percent: progressPercent(st),
-		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st),
+		Totals: s.operationTotals(st, r.now), Pace: s.pacePlot(st), Asked: s.operationAsked(st, hidden),
 	}
-	if st.Ended.IsZero() || r.now.Sub(st.Ended) < operation.RefusalsLife {
+	if hidden == 0 && (st.Ended.IsZero() || r.now.Sub(st.Ended) < operation.RefusalsLife) {
 		v.AllURL, v.AllLabel = s.links.to(operationPath(st)+"/refusals"), refusalsLabel(st.Refused)
 	}
 	v.Finding, v.Say = operationSay(st, r.now)
+	if hidden > 0 && st.Refused > 0 {
+		v.Say = strings.Replace(v.Say, ", for the reasons below.", ". Why is shown to those who may see all of its queues.", 1)
+	}
 	if st.State.Ended() {
 		v.Max = max(st.Matched, 1)
 		if st.State == operation.Done {
 			v.Value = v.Max
 		}
 		v.Act = s.againAct(r, st)
-	} else if !s.o.ReadOnly && s.mayOperation(r.who, Operator, st) {
+	} else if may {
 		v.Act = &templates.Act{
 			Label: "Cancel the rest", Class: "bad", URL: s.links.to(operationPath(st) + "/cancel"),
 			Fields: []templates.Field{{Name: "back", Value: r.self()}},
@@ -154,7 +189,7 @@ func (s *Server) operationPage(_ context.Context, r viewRequest) (view, error) {
 	}
 	for _, other := range s.ops.List() {
 		if other.ID < st.ID && len(v.Before) < 5 && s.mayOperation(r.who, Viewer, other) {
-			v.Before = append(v.Before, s.operationRow(other, r.now))
+			v.Before = append(v.Before, s.operationRow(r, other))
 		}
 	}
 	return view{
@@ -193,6 +228,8 @@ func (s *Server) operationTotals(st operation.Status, now time.Time) []templates
 	reasons := "none"
 	if n := len(st.Reasons); n > 0 {
 		reasons = words.Plural(int64(n), "reason", "reasons") + ", below"
+	} else if st.Refused > 0 {
+		reasons = "reasons not shown"
 	}
 	rate := templates.Total{Label: "Rate", Figure: figure(words.PerSecond(st.Rate(now)))}
 	if st.Batches > 0 {
@@ -234,13 +271,17 @@ func (s *Server) pacePlot(st operation.Status) *templates.Plot {
 	return p
 }
 
-func (s *Server) operationAsked(st operation.Status) []templates.Detail {
+func (s *Server) operationAsked(st operation.Status, hidden int64) []templates.Detail {
 	out := []templates.Detail{{Label: "Act", Value: sentenceStart(st.Verb)}}
 	if st.Queue != "" {
 		out = append(out, templates.Detail{Label: "Queue", Value: s.queueName(st.Queue), URL: s.links.queue(s.links.parseQueue(st.Queue))})
 	}
 	if len(st.Queues) > 0 {
-		out = append(out, templates.Detail{Label: "Queues", Value: strings.Join(s.queueNames(st.Queues, 20), ", ")})
+		queues := templates.Detail{Label: "Queues", Value: strings.Join(s.queueNames(st.Queues, 20), ", ")}
+		if hidden > 0 {
+			queues.Small = "and " + words.Count(hidden) + " you may not see"
+		}
+		out = append(out, queues)
 	}
 	if st.Detail != "" {
 		out = append(out, templates.Detail{Label: "Set", Value: st.Detail, Small: "later ones are not touched"})
@@ -250,12 +291,14 @@ func (s *Server) operationAsked(st operation.Status) []templates.Detail {
 		templates.Detail{Label: "Started by", Value: st.Who, Small: s.exact(st.Started)})
 }
 
-func (s *Server) operationRow(st operation.Status, now time.Time) templates.OperationRow {
+func (s *Server) operationRow(r viewRequest, st operation.Status) templates.OperationRow {
+	on := s.operationOn(st)
+	st, _ = s.seenBy(r.who, st)
 	look := operationLook(st)
 	row := templates.OperationRow{
 		ID: strconv.FormatInt(st.ID, 10), URL: s.links.to(operationPath(st)),
-		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + s.operationOn(st), Class: look.class, Icon: look.icon, State: look.word,
-		Started: s.when(st.Started, now), Took: words.Unknown, Done: words.Count(st.Done), Refused: words.Count(st.Refused), Who: st.Who,
+		Title: sentenceStart(st.Verb) + " " + st.Subject, Queue: "in " + on, Class: look.class, Icon: look.icon, State: look.word,
+		Started: s.when(st.Started, r.now), Took: words.Unknown, Done: words.Count(st.Done), Refused: words.Count(st.Refused), Who: st.Who,
 	}
 	switch {
 	case st.State == operation.Failed:
@@ -286,7 +329,7 @@ func (s *Server) operationRefusals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	refusals, err := s.refusalsOf(c.Request().Context(), st)
+	refusals, err := s.refusalsOf(c.Request().Context(), who, st)
 	if err != nil {
 		return err
 	}
@@ -301,11 +344,11 @@ func (s *Server) operationRefusals(c echo.Context) error {
 	return nil
 }
 
-// runningMark is the count beside "Operations" in the top bar.
-func runningMark(s *Server, _ Identity) (text, class, meaning string) {
+// runningMark is the count beside "Operations" in the top bar, of those the viewer may see.
+func runningMark(s *Server, who Identity) (text, class, meaning string) {
 	n := int64(0)
 	for _, st := range s.ops.List() {
-		if !st.State.Ended() {
+		if !st.State.Ended() && s.mayOperation(who, Viewer, st) {
 			n++
 		}
 	}

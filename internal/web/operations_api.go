@@ -13,8 +13,10 @@ type operationsJSON struct {
 // operationJSON is a bulk act as the API tells it.
 type operationJSON struct {
 	operation.Status
-	Left int64   `json:"left" doc:"jobs that have not had their turn"`
-	Rate float64 `json:"jobsPerSecond"`
+	// Hidden counts the queues that the caller may not see.
+	Hidden int64   `json:"hiddenQueues,omitempty" doc:"queues it is on that the caller may not see; with any, reasons and again are left out"`
+	Left   int64   `json:"left" doc:"jobs that have not had their turn"`
+	Rate   float64 `json:"jobsPerSecond"`
 }
 
 type refusalsJSON struct {
@@ -25,7 +27,7 @@ func (s *Server) apiOperations(_ context.Context, r viewRequest) (any, error) {
 	out := operationsJSON{[]operationJSON{}}
 	for _, st := range s.ops.List() {
 		if s.mayOperation(r.who, Viewer, st) {
-			out.Operations = append(out.Operations, operationJSON{st, st.Left(), st.Rate(r.now)})
+			out.Operations = append(out.Operations, s.operationJSON(r, st))
 		}
 	}
 	return out, nil
@@ -36,7 +38,12 @@ func (s *Server) apiOperation(_ context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return operationJSON{st, st.Left(), st.Rate(r.now)}, nil
+	return s.operationJSON(r, st), nil
+}
+
+func (s *Server) operationJSON(r viewRequest, st operation.Status) operationJSON {
+	st, hidden := s.seenBy(r.who, st)
+	return operationJSON{st, hidden, st.Left(), st.Rate(r.now)}
 }
 
 func (s *Server) apiRefusals(ctx context.Context, r viewRequest) (any, error) {
@@ -44,7 +51,7 @@ func (s *Server) apiRefusals(ctx context.Context, r viewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusals, err := s.refusalsOf(ctx, st)
+	refusals, err := s.refusalsOf(ctx, r.who, st)
 	if err != nil {
 		return nil, err
 	}

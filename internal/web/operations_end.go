@@ -16,7 +16,7 @@ import (
 // endOf is the entry of the activity for an operation that has ended.
 func (s *Server) endOf(st operation.Status) Entry {
 	e := Entry{
-		At: st.Ended, Who: st.Who, Action: st.Verb, Queue: st.Queue, Target: st.Group, Outcome: audit.Failed,
+		At: st.Ended, Who: st.Who, Action: st.Verb, Queue: st.Queue, Queues: st.Queues, Target: st.Group, Outcome: audit.Failed,
 		Message: operationTitle(st, s.operationOn(st)) + ".", Done: st.Done, Refused: st.Refused, Operation: strconv.FormatInt(st.ID, 10),
 	}
 	switch st.State {

@@ -20,6 +20,8 @@ import (
 type Result struct {
 	Action string `json:"action"`
 	Queue  string `json:"queue,omitempty"`
+	// Queues are the qualified names of an act on several, for the activity.
+	Queues []string `json:"-"`
 	// Message is the whole result in a sentence: "Retried 4 jobs."
 	Message string `json:"message"`
 	// Text goes on where Message ends.
