@@ -51,6 +51,14 @@ type AlertRow struct {
 	Beside []string
 }
 
+// id tells a row from the others. What a resting rule is nearest to changes, so that is no part of it.
+func (r AlertRow) id() string {
+	if r.Subject == nil || !r.Since.Known() {
+		return r.Name
+	}
+	return r.Name + " " + r.Subject.URL
+}
+
 // RunbookPage is what an alert means and what to do about it.
 type RunbookPage struct {
 	Crumbs []Crumb

@@ -20,6 +20,7 @@ type WorkerGroup struct {
 
 // WorkerRow is one worker. What is not known is a dash.
 type WorkerRow struct {
+	ID     string // tells it from the others
 	Name   string
 	Kind   string // whose it is: "Bullpen" or "BullMQ"
 	Badges []BadgeView

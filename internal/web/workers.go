@@ -187,6 +187,7 @@ func (s *Server) runsByWorker(ctx context.Context, q *monitor.Queue) (by map[str
 
 func workerRow(w monitor.Worker, usual string) templates.WorkerRow {
 	row := templates.WorkerRow{
+		ID:   strings.Join([]string{w.Queue.Qualified(), w.Name, w.Host, strconv.Itoa(w.PID), w.Addr}, " "),
 		Name: jsonview.Visible(w.Name), Kind: "BullMQ", Where: jsonview.Visible(w.Addr), Connected: words.Unknown, Idle: words.Unknown,
 		Active: words.Unknown, Concurrency: words.Unknown, Longest: words.Unknown, Version: words.Unknown, Policy: words.Unknown,
 	}
