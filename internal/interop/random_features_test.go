@@ -157,18 +157,18 @@ func (d *drawer) childAgain() bool {
 	return false
 }
 
-// childTwice reports whether a parent knows a child in more than one way, as one that ended, went, and is there again:
-// BullMQ's getFlow then lists it twice.
+// childTwice reports whether a child is known in more than one way, as one that ended, went, and is there again: BullMQ's
+// getFlow then lists it twice.
 func (d *drawer) childTwice() bool {
 	known := map[string]bool{}
 	for path := range d.state {
 		key, child, inside := strings.Cut(path, "|")
 		for _, list := range []string{":dependencies", ":processed", ":failed", ":unsuccessful"} {
-			if parent, ok := strings.CutSuffix(key, list); ok && inside {
-				if known[parent+"|"+child] {
+			if inside && strings.HasSuffix(key, list) {
+				if known[child] {
 					return true
 				}
-				known[parent+"|"+child] = true
+				known[child] = true
 			}
 		}
 	}
