@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -157,6 +158,18 @@ func TestMatchingJobsRunAsOperation(t *testing.T) {
 	none := b.call("/api/v1/queues/email/remove", `{"all":true,"state":"failed","q":"name:nobody"}`)
 	require.Equal(t, http.StatusConflict, none.status)
 	has(t, none.body, "No failed job of email matches")
+}
+
+// TestMatchingLongPayloads finds all that match also where their payloads are more than is held at once.
+func TestMatchingLongPayloads(t *testing.T) {
+	b := newBench(t)
+	long := `{"n":7,"text":"` + strings.Repeat("x", 900<<10) + `"}`
+	b.ended(b.queue, keys.Failed, 2*batchBytes>>20, "send", "boom", long)
+	a := b.call("/api/v1/queues/email/remove", `{"all":true,"state":"failed","q":"data.n:7","confirm":"yes"}`)
+	require.Equal(t, http.StatusAccepted, a.status, a.body)
+	<-b.ops.Get(1).Over()
+	require.EqualValues(t, 2*batchBytes>>20, b.ops.Get(1).Status().Done)
+	require.Zero(t, b.count(keys.Failed))
 }
 
 // TestMatchingIsASnapshot: jobs that come after the start are not touched, nor those that moved on meanwhile.

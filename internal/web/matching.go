@@ -183,14 +183,17 @@ func hold(ctx context.Context, c *Call, query *search.Query, t target, most int6
 		list.IDs = append([]string{}, ids...)
 	}
 	var held []string
-	out, err := query.Scan(ctx, []search.List{list}, nil, search.Limits{Payload: payloadLimit, Found: most + 1, Rest: true}, func(j *search.Job) {
-		held = append(held, j.ID)
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case out.Found > most:
-		return nil, fmt.Errorf("more than %s jobs match; narrow the filter", words.Count(maxMatched))
+	for from := (*search.Cursor)(nil); ; {
+		limits := search.Limits{Payload: payloadLimit, Bytes: batchBytes, Found: most + 1 - int64(len(held)), Rest: true}
+		out, err := query.Scan(ctx, []search.List{list}, from, limits, func(j *search.Job) { held = append(held, j.ID) })
+		switch {
+		case err != nil:
+			return nil, err
+		case int64(len(held)) > most:
+			return nil, fmt.Errorf("more than %s jobs match; narrow the filter", words.Count(maxMatched))
+		case out.Next == nil:
+			return held, nil
+		}
+		from = out.Next
 	}
-	return held, nil
 }
