@@ -97,7 +97,7 @@ func (s *Server) alertFindings(r viewRequest) []alertFinding {
 		for k, a := range active {
 			if k == maxAlertsOfRule {
 				more := row
-				more.Look, more.About = alertLook(st.State, st.Rule.Severity), words.Count(int64(len(active)-k))+" more of this alert."
+				more.Look, more.About = alertLook(a.State, st.Rule.Severity), words.Count(int64(len(active)-k))+" more of this alert."
 				out = append(out, alertFinding{st.Rule, a.State, more})
 				break
 			}
@@ -110,7 +110,7 @@ func (s *Server) alertFindings(r viewRequest) []alertFinding {
 		if state != alerting.Unknown {
 			state = alerting.Inactive
 		}
-		out = append(out, alertFinding{st.Rule, state, s.restingRow(r, row, st, i)})
+		out = append(out, alertFinding{st.Rule, state, s.restingRow(r, row, st, state, i)})
 	}
 	for _, a := range alerts.Alerts("bullpen") {
 		if a.Outside {
@@ -152,8 +152,8 @@ func (s *Server) activeRow(row templates.AlertRow, rule alerts.Alert, a alerting
 }
 
 // restingRow is a rule that has no alert: how near the nearest figure is to its limit, or until when nothing is known.
-func (s *Server) restingRow(r viewRequest, row templates.AlertRow, st alerting.Status, i int) templates.AlertRow {
-	row.Look = alertLook(st.State, st.Rule.Severity)
+func (s *Server) restingRow(r viewRequest, row templates.AlertRow, st alerting.Status, state alerting.State, i int) templates.AlertRow {
+	row.Look = alertLook(state, st.Rule.Severity) // not the rule's: an alert of a hidden queue may be firing
 	if st.State == alerting.Unknown {
 		row.Until = "unknown until the first figures are read"
 		if !st.UnknownUntil.IsZero() {

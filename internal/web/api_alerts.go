@@ -78,8 +78,8 @@ func (s *Server) apiAlerts(_ context.Context, r viewRequest) (any, error) {
 		rule := s.ruleJSON(st, r.who, found.Rule, found.State)
 		rule.UnknownUntil = known(found.UnknownUntil)
 		visible := s.visibleAlerts(r.who, found.Active)
-		if len(visible) == 0 && len(found.Active) > 0 {
-			rule.State = string(alerting.Inactive) // as far as this viewer may know
+		if len(visible) < len(found.Active) {
+			rule.State = string(stateOf(visible)) // as far as this viewer may know
 		}
 		for _, a := range visible {
 			rule.Active = append(rule.Active, alertJSON{string(a.State), a.Since, a.Value, a.Labels.Map(), a.Summary, a.Description})
@@ -104,6 +104,17 @@ func (s *Server) apiAlerts(_ context.Context, r viewRequest) (any, error) {
 		out.Webhook = &webhookJSON{w.Sending, known(w.LastSent), w.Err}
 	}
 	return out, nil
+}
+
+// stateOf is the state of a rule that has these alerts.
+func stateOf(active []alerting.Active) alerting.State {
+	state := alerting.Inactive
+	for _, a := range active {
+		if state = a.State; state == alerting.Firing {
+			break
+		}
+	}
+	return state
 }
 
 // ruleJSON is a rule with what others say of it.

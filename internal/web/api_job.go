@@ -54,11 +54,11 @@ func (s *Server) apiJob(ctx context.Context, r viewRequest) (any, error) {
 		ID: j.ID, Name: j.Name, State: j.State, Data: s.whole(j, "data"), ReturnValue: s.whole(j, "returnvalue"), Progress: s.whole(j, "progress"),
 		Timestamp: known(j.Timestamp), ProcessedOn: known(j.ProcessedOn), FinishedOn: known(j.FinishedOn), Due: known(j.Due),
 		Priority: j.Priority, AttemptsMade: j.AttemptsMade, AttemptsStarted: j.AttemptsStarted, Attempts: j.AttemptsAllowed(), Stalled: j.StalledCount,
-		FailedReason: j.FailedReason, Deferred: j.DeferredFailure, Stacktrace: j.Stacktrace, ProcessedBy: j.ProcessedBy, ParentKey: j.ParentKey,
+		FailedReason: j.FailedReason, Deferred: j.DeferredFailure, Stacktrace: j.Stacktrace, ProcessedBy: j.ProcessedBy, ParentKey: visibleKey(r.who, j.ParentKey),
 		Logs: j.Logs, Sizes: j.Sizes,
 	}
 	if raw := s.whole(j, "opts"); raw != nil {
-		out.Options = s.asJSON(engine.PublicOptions(raw))
+		out.Options = s.asJSON(visibleOptions(r.who, j.Queue().Prefix, engine.PublicOptions(raw)))
 	}
 	if c := (childrenJSON{j.Pending, j.Processed, j.Ignored, j.Unsuccessful}); c != (childrenJSON{}) {
 		out.Children = &c

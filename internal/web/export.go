@@ -63,6 +63,7 @@ var exported = []string{"data", "opts", "returnvalue", "stacktrace"}
 // exporter writes jobs as JSON lines.
 type exporter struct {
 	s     *Server
+	who   Identity
 	queue *engine.Queue
 	out   *json.Encoder
 	flush func()
@@ -113,7 +114,7 @@ func (s *Server) export(c echo.Context) error {
 	res.Header().Set("Cache-Control", "no-store")
 	res.Header().Set("Content-Disposition", `attachment; filename="`+escapeSegment(q.Name)+"-"+t.name+`.jsonl"`)
 	res.WriteHeader(http.StatusOK)
-	e := &exporter{s: s, queue: queue, out: json.NewEncoder(res), flush: res.Flush, allow: func(n int64) { allow(c, n) }}
+	e := &exporter{s: s, who: who, queue: queue, out: json.NewEncoder(res), flush: res.Flush, allow: func(n int64) { allow(c, n) }}
 	e.out.SetEscapeHTML(false)
 	e.run(c.Request().Context(), query, lists, from)
 	return nil
@@ -233,7 +234,7 @@ func (e *exporter) texts(ctx context.Context, jobs []*search.Job) (map[string][]
 // lines writes a line for each job.
 func (e *exporter) lines(jobs []*search.Job, texts map[string][]engine.Text) {
 	for i, j := range jobs {
-		line := exportedJob{Queue: j.Queue.Qualified(), State: string(j.State), rowJSON: toRowJSON(j.Row), ParentKey: j.ParentKey}
+		line := exportedJob{Queue: j.Queue.Qualified(), State: string(j.State), rowJSON: toRowJSON(j.Row), ParentKey: visibleKey(e.who, j.ParentKey)}
 		into := map[string]*json.RawMessage{"data": &line.Data, "opts": &line.Options, "returnvalue": &line.ReturnValue, "stacktrace": &line.Stacktrace}
 		for _, field := range exported {
 			text := texts[field][i]
@@ -244,7 +245,7 @@ func (e *exporter) lines(jobs []*search.Job, texts map[string][]engine.Text) {
 			e.bytes += text.Size
 			raw := []byte(text.Value)
 			if field == "opts" && text.Size > 0 {
-				raw = engine.PublicOptions(raw)
+				raw = visibleOptions(e.who, e.queue.Prefix, engine.PublicOptions(raw))
 			}
 			*into[field] = e.s.asJSON(raw)
 		}

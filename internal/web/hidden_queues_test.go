@@ -2,12 +2,17 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"bullpen/internal/audit"
+	"bullpen/internal/engine/keys"
+	"bullpen/internal/monitor/alerting"
 	"bullpen/internal/web/operation"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +97,78 @@ func TestRunningOperationsAreCountedForWhoMaySeeThem(t *testing.T) {
 	require.Equal(t, "1", text)
 	text, _, _ = runningMark(b.Server, Identity{Name: "eve", Role: Viewer, Queues: []string{"other"}})
 	require.Empty(t, text)
+}
+
+// TestParentsInHiddenQueues: neither a job, nor a download, nor the record names them.
+func TestParentsInHiddenQueues(t *testing.T) {
+	who := boss
+	b := newBench(t, func(o *Options) { o.Auth = switching{&who} })
+	b.family()
+	paths := []string{"/queues/label/jobs/leaf-1", "/api/v1/queues/label/jobs/leaf-1", "/queues/label/export?state=waiting"}
+	for _, path := range paths {
+		has(t, b.get(path).body, "carrier-mid", path)
+	}
+	who = Identity{Name: "vic", Role: Viewer, Queues: []string{"email", "label"}}
+	for _, path := range paths {
+		page := b.get(path).body
+		has(t, page, "leaf-1", path)
+		hasNot(t, page, "carrier", path)
+	}
+	label := keys.Queue{Prefix: b.queue.Prefix, Name: "label"}
+	require.NoError(t, b.client.HDel(t.Context(), label.Job("leaf-1"), "parentKey").Err())
+	for _, path := range paths {
+		hasNot(t, b.get(path).body, "carrier", path, "whatever of it is stored")
+	}
+}
+
+// TestOriginalsInHiddenQueues: the id of a letter begins with its queue's name; nothing else tells of it.
+func TestOriginalsInHiddenQueues(t *testing.T) {
+	who := boss
+	b := bury(t, 1, func(o *Options) { o.Auth = switching{&who} })
+	id := b.letters[0]
+	paths := []string{"/queues/dead/jobs/" + id, "/api/v1/queues/dead/jobs/" + id, "/queues/dead/export?state=waiting"}
+	require.NoError(t, b.client.HSet(t.Context(), b.dead.JobKey(id), "replayedFrom", `{"queue":"email","id":"gone-1","at":1}`).Err())
+	has(t, b.get(paths[0]).body, "gone-1")
+	who = Identity{Name: "dee", Role: Operator, Queues: []string{"dead"}}
+	for _, path := range paths {
+		page := strings.ReplaceAll(b.get(path).body, id, "ID")
+		hasNot(t, page, "email", path)
+		hasNot(t, page, "gone-1", path)
+	}
+	has(t, b.get(paths[0]).body, "Dead letter of a job in a queue that you may not see")
+	who = boss
+	b.post("/queues/dead/jobs/"+id+"/replay", nil)
+	has(t, b.get(paths[0]).body, "/queues/email/jobs/")
+	who = Identity{Name: "dee", Role: Operator, Queues: []string{"dead"}}
+	gone := b.get(paths[0]).body
+	has(t, gone, "was replayed on")
+	hasNot(t, gone, "/queues/email/jobs/")
+}
+
+func TestOptionsOfOthersAreLeftOut(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"attempts":3,"parent":{"id":"7","queue":"bull:payroll"}}`:                                           `{"attempts":3}`,
+		`{"attempts":3, "parent":{"id":"7","queue":"bull:email"}}`:                                            `{"attempts":3, "parent":{"id":"7","queue":"bull:email"}}`,
+		`{"deadLetter":{"queue":"payroll","id":"7"}}`:                                                         `{}`,
+		`{"deadLetter":{"queue":"email","id":"7","opts":{"parent":{"id":"7","queue":"bull:payroll"},"x":1}}}`: `{"deadLetter":{"id":"7","opts":{"x":1},"queue":"email"}}`,
+		`{"deadLetter":5,"parent":{"id":"7","queue":"bull:payroll"}}`:                                         `{"deadLetter":5}`,
+		`[]`: `[]`,
+	} {
+		require.Equal(t, want, string(visibleOptions(vic, "bull", json.RawMessage(raw))))
+		require.Equal(t, raw, string(visibleOptions(boss, "bull", json.RawMessage(raw))))
+	}
+}
+
+// TestAlertsOfHiddenQueuesDoNotShowInTheRule, not by its look either.
+func TestAlertsOfHiddenQueuesDoNotShowInTheRule(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Auth = fixed{Identity{Name: "eve", Role: Viewer, Queues: []string{"other"}}} })
+	b.monitor.statuses = rulesNow()
+	calm := strings.Count(b.get("/alerts").body, "firing")
+	b.fire("BullMQQueueWithoutWorkers", 14)
+	require.Equal(t, calm, strings.Count(b.get("/alerts").body, "firing"))
+
+	st := &b.monitor.statuses[ruleAt(t, b.monitor.statuses, "BullMQQueueWithoutWorkers")]
+	st.Active = append(st.Active, alerting.Active{Labels: alerting.NewLabels("prefix", b.queue.Prefix, "queue", "other"), State: alerting.Pending, Since: time.Now()})
+	hasNot(t, b.get("/api/v1/alerts").body, `"state": "firing"`)
+	has(t, b.get("/api/v1/alerts").body, `"state": "pending"`)
 }

@@ -43,14 +43,14 @@ func (s *Server) jobPage(ctx context.Context, r viewRequest) (view, error) {
 		State: look, Name: jobName(j), ID: jsonview.Visible(j.ID), Badges: s.jobBadges(j),
 		Timeline: s.timeline(st, r.now), Traces: jobTraces(j), Logs: read.logs,
 		Steps: s.stepRows(st), StepNote: s.stepNote(j, st),
-		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(q, j), s.jobOptions(r, q, j)...), Flow: read.flow, Raw: s.rawFields(r, j),
+		Payloads: s.payloads(r, q, j), Options: append(s.letterFacts(r, q, j), s.jobOptions(r, q, j)...), Flow: read.flow, Raw: s.rawFields(r, j),
 		Key: jsonview.Visible(j.Key()),
 	}
 	if j.State == keys.Unknown {
 		v.Crumbs = append(v.Crumbs[:2], v.Crumbs[3])
 	}
 	v.Finding, v.Say = jobFinding(j, r.now), jobSay(j, st)
-	if letter := letterFinding(j, r.now); letter != "" && j.State == keys.Waiting {
+	if letter := letterFinding(r, q, j); letter != "" && j.State == keys.Waiting {
 		v.Finding = letter
 	}
 	if s.mayAct(r, q) {

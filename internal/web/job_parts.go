@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -255,15 +256,33 @@ func retentionWords(p policy.Policy) string {
 // rawFields is the record as Redis holds it, long fields by their size alone, masked like everything else.
 func (s *Server) rawFields(r viewRequest, j *engine.Peek) []templates.RawField {
 	out := s.rawHash(j.Fields, j.Sizes, "data", "returnvalue", "progress", "stacktrace")
-	if q, _, ok := keys.SplitJobKey(j.ParentKey); !ok || r.who.May(Viewer, q) {
-		return out
-	}
 	for i, f := range out {
-		if f.Name == "parent" || f.Name == "parentKey" || f.Name == "opts" {
-			out[i].Text = "names a queue that you may not see"
+		if s.namesHidden(r.who, j, f.Name) {
+			out[i].Text = elsewhere
 		}
 	}
 	return out
+}
+
+// namesHidden reports whether a field of a job names a queue that is hidden, or is too long to tell.
+func (s *Server) namesHidden(who Identity, j *engine.Peek, field string) bool {
+	switch field {
+	case "parent":
+		var parent struct{ QueueKey string }
+		_ = json.Unmarshal([]byte(j.Fields[field]), &parent) // what is no parent names no queue
+		key := parent.QueueKey + ":"
+		return visibleKey(who, key) != key || s.namesHidden(who, j, "parentKey")
+	case "parentKey":
+		return visibleKey(who, j.ParentKey) != j.ParentKey
+	case "opts":
+		raw := json.RawMessage(j.Fields[field])
+		return who.bounded() && int64(len(raw)) < j.Sizes[field] || visibleKey(who, j.ParentKey) != j.ParentKey ||
+			!bytes.Equal(visibleOptions(who, j.Queue().Prefix, raw), raw)
+	case "replayedFrom":
+		from := j.ReplayedFrom()
+		return from != nil && !who.May(Viewer, keys.Queue{Prefix: j.Queue().Prefix, Name: from.Queue})
+	}
+	return false
 }
 
 // plainFields are texts of their own, shown as they are wherever there is a job; they hold no members to mask.

@@ -154,32 +154,40 @@ func (s *Server) replayAct(r viewRequest, q *monitor.Queue, j *engine.Peek) *tem
 }
 
 // letterFinding says what a dead letter is; "" for other jobs.
-func letterFinding(j *engine.Peek, now time.Time) string {
+func letterFinding(r viewRequest, q *monitor.Queue, j *engine.Peek) string {
 	l := j.DeadLetter()
 	if l == nil {
 		return ""
 	}
 	text := "Dead letter of job " + jsonview.Visible(l.ID) + " of " + jsonview.Visible(l.Queue)
+	if !r.who.May(Viewer, keys.Queue{Prefix: q.Prefix, Name: l.Queue}) {
+		text = "Dead letter of a job in a queue that you may not see"
+	}
 	if l.FailedAt > 0 {
-		text += ", which failed " + words.Duration(now.Sub(time.UnixMilli(l.FailedAt)).Truncate(time.Second)) + " ago"
+		text += ", which failed " + words.Duration(r.now.Sub(time.UnixMilli(l.FailedAt)).Truncate(time.Second)) + " ago"
 	}
 	return text + ": " + orNone(jsonview.Visible(firstLineOf(l.Reason, 200)))
 }
 
 // letterFacts lead from a dead letter to its original, and from an original to the letter it came back by.
-func (s *Server) letterFacts(q *monitor.Queue, j *engine.Peek) []templates.Fact {
+func (s *Server) letterFacts(r viewRequest, q *monitor.Queue, j *engine.Peek) []templates.Fact {
 	var out []templates.Fact
 	if l := j.DeadLetter(); l != nil {
 		original := keys.Queue{Prefix: q.Prefix, Name: l.Queue}
-		out = append(out, templates.Fact{Label: "Dead letter of", Value: jsonview.Visible(l.ID), URL: s.links.job(original, l.ID), Small: "in " + jsonview.Visible(l.Queue)},
-			templates.Fact{Label: "Attempts it had made", Value: words.Count(int64(l.AttemptsMade))})
+		of := templates.Fact{Label: "Dead letter of", Value: jsonview.Visible(l.ID), URL: s.links.job(original, l.ID), Small: "in " + jsonview.Visible(l.Queue)}
+		if !r.who.May(Viewer, original) {
+			of = templates.Fact{Label: of.Label, Value: "a job", Small: "in a queue that you may not see"}
+		}
+		out = append(out, of, templates.Fact{Label: "Attempts it had made", Value: words.Count(int64(l.AttemptsMade))})
 	}
 	if from := j.ReplayedFrom(); from != nil {
 		dead := keys.Queue{Prefix: q.Prefix, Name: from.Queue}
-		out = append(out, templates.Fact{
-			Label: "Replayed from", Value: jsonview.Visible(from.ID), URL: s.links.queue(dead),
-			Small: "dead letter in " + jsonview.Visible(from.Queue) + ", " + s.exact(time.UnixMilli(from.At)),
-		})
+		at := ", " + s.exact(time.UnixMilli(from.At))
+		of := templates.Fact{Label: "Replayed from", Value: jsonview.Visible(from.ID), URL: s.links.queue(dead), Small: "dead letter in " + jsonview.Visible(from.Queue) + at}
+		if !r.who.May(Viewer, dead) {
+			of = templates.Fact{Label: of.Label, Value: "a dead letter", Small: "in a queue that you may not see" + at}
+		}
+		out = append(out, of)
 	}
 	return out
 }
@@ -191,7 +199,7 @@ func (s *Server) explainGone(ctx context.Context, r viewRequest, q *engine.Queue
 		return p
 	}
 	p.Detail = "It was a dead letter and was replayed on " + s.exact(at) + "."
-	if queue, job, ok := originalOf(r.snap, q.Queue, id); ok {
+	if queue, job, ok := originalOf(r.snap, q.Queue, id); ok && r.who.May(Viewer, queue) {
 		p.Links = append([]templates.Link{{Label: "Job " + job + " of " + queue.Name, URL: s.links.job(queue, job)}}, p.Links...)
 	}
 	return p
