@@ -83,6 +83,25 @@ func (q *Queue) Logs(ctx context.Context, id string, start, end int64, asc bool)
 	return rows, total, nil
 }
 
+// The bounds of PeekLogs in bytes: what is kept of one row, and what is read in one go.
+const (
+	PeekedRow  = 16 << 10
+	PeekedLogs = 4 << 20
+)
+
+// PeekLogs is Logs for a page: a row is cut to PeekedRow bytes, Size tells its length, and there are fewer rows than asked
+// for where they would have more than PeekedLogs bytes, but always one. start and end are not negative.
+func (q *Queue) PeekLogs(ctx context.Context, id string, start, end int64, asc bool) (rows []Text, total int64, err error) {
+	found, total, err := q.runner.Logs(ctx, q.target, id, start, end, asc, PeekedRow, PeekedLogs)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read logs of job %s: %w", id, err)
+	}
+	for _, row := range found {
+		rows = append(rows, Text{Value: row.Text, Size: row.Size})
+	}
+	return rows, total, nil
+}
+
 // ChangeDelay makes a delayed job due d from now. ErrWrongState if it is not delayed (lifecycle 8.13).
 func (q *Queue) ChangeDelay(ctx context.Context, id string, d time.Duration) error {
 	if d < 0 {

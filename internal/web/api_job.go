@@ -81,6 +81,7 @@ type logsJSON struct {
 	Page  int64    `json:"page"`
 	Size  int64    `json:"size"`
 	Rows  []string `json:"rows" doc:"each cut at 2,000 bytes"`
+	Left  int64    `json:"leftOut,omitempty" doc:"rows of the page that are left out because those before them have 4 MB; a smaller size reaches them"`
 }
 
 func (s *Server) apiLogs(ctx context.Context, r viewRequest) (any, error) {
@@ -93,13 +94,14 @@ func (s *Server) apiLogs(ctx context.Context, r viewRequest) (any, error) {
 		return nil, err
 	}
 	page, size := int64(pageNumber(r.query)), sizeOf(r)
-	rows, total, err := queue.Logs(ctx, r.params["id"], (page-1)*size, page*size-1, r.query.Get("order") == "asc")
+	rows, total, err := queue.PeekLogs(ctx, r.params["id"], (page-1)*size, page*size-1, r.query.Get("order") == "asc")
 	if err != nil {
 		return nil, err
 	}
-	out := logsJSON{total, page, size, make([]string, len(rows))}
+	out := logsJSON{Total: total, Page: page, Size: size, Rows: make([]string, len(rows))}
+	out.Left = max(min(size, total-(page-1)*size)-int64(len(rows)), 0)
 	for i, row := range rows {
-		out.Rows[i] = logRow(s.masked(row, false))
+		out.Rows[i] = logRow(s.maskedRow(row), row.Size)
 	}
 	return out, nil
 }

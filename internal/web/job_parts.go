@@ -146,7 +146,7 @@ func (s *Server) jobLogs(ctx context.Context, r viewRequest, j *engine.Peek) tem
 	if j.Logs == 0 {
 		return l
 	}
-	rows, total, err := j.Queue().Logs(ctx, j.ID, 0, logWindow-1, false)
+	rows, total, err := j.Queue().PeekLogs(ctx, j.ID, 0, logWindow-1, false)
 	if err != nil {
 		l.None = "The logs cannot be read: " + oneLine(err) + "."
 		return l
@@ -155,23 +155,31 @@ func (s *Server) jobLogs(ctx context.Context, r viewRequest, j *engine.Peek) tem
 		if len(l.Rows) == logShown {
 			break
 		}
-		row = s.masked(row, false)
-		if l.Filter == "" || strings.Contains(strings.ToLower(row), strings.ToLower(l.Filter)) {
-			l.Rows = append(l.Rows, logRow(row))
+		text := s.maskedRow(row)
+		if l.Filter == "" || strings.Contains(strings.ToLower(text), strings.ToLower(l.Filter)) {
+			l.Rows = append(l.Rows, logRow(text, row.Size))
 		}
 	}
 	slices.Reverse(l.Rows)
 	l.Count = words.Count(int64(len(l.Rows))) + " of " + words.Plural(total, "row", "rows")
+	if n := int64(len(rows)); n < min(total, logWindow) && len(l.Rows) < logShown {
+		l.Count += ": the newest " + words.Count(n) + " fill the " + words.Bytes(engine.PeekedLogs) + " read here, /api/v1 has the others page by page"
+	}
 	if len(l.Rows) == 0 {
 		l.None = "None of the newest " + words.Count(int64(len(rows))) + " rows has this text."
 	}
 	return l
 }
 
-// logRow cuts a row that is masked already: a part of it could not be masked.
-func logRow(row string) string {
+// maskedRow is what was read of a log row, as people may see it.
+func (s *Server) maskedRow(row engine.Text) string {
+	return s.masked(row.Value, int64(len(row.Value)) < row.Size)
+}
+
+// logRow cuts a row that is masked already: a part of it could not be masked. size is how long it is in Redis.
+func logRow(row string, size int64) string {
 	if len(row) > logWidth {
-		row = strings.ToValidUTF8(row[:logWidth], "") + "… (" + words.Bytes(int64(len(row))) + ")"
+		row = strings.ToValidUTF8(row[:logWidth], "") + "… (" + words.Bytes(size) + ")"
 	}
 	return jsonview.Visible(row)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -52,4 +53,27 @@ func TestLogsAreSearchedAsTheyAreShown(t *testing.T) {
 	}
 	has(t, search("s3"), "None of the newest 1 rows has this text.")
 	has(t, search("ADA"), "1 of 1")
+}
+
+// TestLongLogsAreReadInPart: what is read of them is bounded, and a row of which only a part was read is hidden when it
+// mentions a masked name.
+func TestLongLogsAreReadInPart(t *testing.T) {
+	b := newBench(t, secrets)
+	id := b.add(1, engine.JobOptions{})[0]
+	long := strings.Repeat("x", 1<<20)
+	logs := b.queue.Queue.Logs(id)
+	for i := range 8 {
+		require.NoError(t, b.client.RPush(t.Context(), logs, fmt.Sprintf("row-%d ", i)+long).Err())
+	}
+	require.NoError(t, b.client.RPush(t.Context(), logs, `{"token":"s3cret","more":"`+long+`"}`).Err())
+	path := "/queues/email/jobs/" + id
+	page := b.get(path).body
+	hasNot(t, page, "s3cret")
+	has(t, page, "… (1")
+	has(t, page, "4 of 9\u00a0rows: the newest 4 fill the")
+	hasNot(t, page, "row-4 ")
+	api := b.get("/api/v1" + path + "/logs?size=5").body
+	hasNot(t, api, "s3cret")
+	has(t, api, `"leftOut": 1`)
+	has(t, b.get("/api/v1"+path+"/logs?size=1&page=5").body, "row-4 ", "a smaller page reaches it")
 }

@@ -47,6 +47,29 @@ func (r *Runner) Peek(ctx context.Context, t Target, id string, limit int, long 
 	return p, nil
 }
 
+// LogRow is the beginning of a log row and the length of all of it.
+type LogRow struct {
+	Text string
+	Size int64
+}
+
+// Logs reads rows start..end (inclusive, 0-based) of a job's log and the number of all; asc: oldest first. Of each row at
+// most each bytes are kept, and no further row is read after total bytes.
+func (r *Runner) Logs(ctx context.Context, t Target, id string, start, end int64, asc bool, each, total int) (rows []LogRow, kept int64, err error) {
+	reply, err := r.read(ctx, "getLogs", t, args(id, start, end, asc, each, total))
+	if err != nil {
+		return nil, 0, err
+	}
+	l := list(reply)
+	if len(l) == 0 {
+		return nil, 0, badReply("getLogs", reply)
+	}
+	for i := 1; i+1 < len(l); i += 2 {
+		rows = append(rows, LogRow{Text: text(l[i+1]), Size: integer(l[i])})
+	}
+	return rows, integer(l[0]), nil
+}
+
 // Event is an entry of the event stream.
 type Event struct {
 	ID     string

@@ -131,3 +131,43 @@ func TestRowContent(t *testing.T) {
 	require.Equal(t, []bool{false, true, true}, []bool{byID[0].Missing, byID[1].Missing, byID[2].Missing})
 	s.want(before)
 }
+
+// TestLogsAreBounded: rows may be as long as whoever logs likes.
+func TestLogsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.job("1")
+	for i := range 5 {
+		s.seed(fmt.Sprintf("RPUSH q:1:logs %d%s", i, strings.Repeat("x", 99)))
+	}
+	before := s.dump()
+	for _, tt := range []struct {
+		start, end int64
+		asc        bool
+		total      int
+		want       string
+	}{
+		{0, 9, false, 1000, "4 3 2 1 0"},
+		{0, 9, true, 1000, "0 1 2 3 4"},
+		{1, 2, false, 1000, "3 2"},
+		{1, 2, true, 1000, "1 2"},
+		{0, 9, false, 250, "4 3 2"},
+		{3, 9, false, 1, "1"},
+		{9, 12, false, 1000, ""},
+	} {
+		rows, kept, err := s.run.Logs(t.Context(), s.q, "1", tt.start, tt.end, tt.asc, 10, tt.total)
+		require.NoError(t, err)
+		require.EqualValues(t, 5, kept)
+		var got []string
+		for _, r := range rows {
+			require.Len(t, r.Text, 10)
+			require.EqualValues(t, 100, r.Size)
+			got = append(got, r.Text[:1])
+		}
+		require.Equal(t, tt.want, strings.Join(got, " "), tt)
+	}
+	_, kept, err := s.run.Logs(t.Context(), s.q, "none", 0, 9, false, 10, 1000)
+	require.NoError(t, err)
+	require.Zero(t, kept)
+	s.want(before)
+}
