@@ -46,14 +46,6 @@ local function mayGo(id)
   return isOldEnough(id)
 end
 
-local function reversed(ids)
-  local out = {}
-  for i = #ids, 1, -1 do
-    out[#out + 1] = ids[i]
-  end
-  return out
-end
-
 -- candidates returns the window of entries to look at, oldest or next to run first.
 local function candidates()
   if isFinished then

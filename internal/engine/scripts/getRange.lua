@@ -9,15 +9,6 @@
 
 local state, from, to, ascending = text(), number(), number(), flag()
 
--- reversed returns a list the other way round.
-local function reversed(list)
-  local other = {}
-  for i = #list, 1, -1 do
-    other[#other + 1] = list[i]
-  end
-  return other
-end
-
 -- listRange reads a range of lists that follow each other, newest first, and the number of all their entries. The tail
 -- of the last list is next to run.
 local function listRange(keys)

@@ -7,6 +7,15 @@ local function inChunks(command, key, members)
   end
 end
 
+-- reversed returns a list the other way round.
+local function reversed(list)
+  local other = {}
+  for i = #list, 1, -1 do
+    other[#other + 1] = list[i]
+  end
+  return other
+end
+
 -- finite reads a number of a hash that anybody may have written to; nil if it is none, or no place in a set.
 local function finite(text)
   local n = tonumber(text or "")
