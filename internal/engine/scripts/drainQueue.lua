@@ -1,5 +1,5 @@
--- Deletes the oldest waiting, if asked delayed, and prioritized jobs, in this order, except current iterations of schedulers
--- (lifecycle 8.17). The caller repeats until nothing was deleted.
+-- Deletes the oldest waiting, if asked delayed, and prioritized jobs, in this order, except current iterations of
+-- schedulers (lifecycle 8.17). The caller repeats until nothing was deleted.
 --
 -- KEYS[1]  meta of the queue
 -- ARGV     legacy pause, delayed jobs too (1/0), at most this many
